@@ -758,11 +758,11 @@ def normal(z):
     power = floor(z * 2**bits)
     square = floor(z * z * 2**bits)
     total, k = 0, 0
-    while power not in (0, -1) or k <= z * z:
+    while power not in (0, -1) or k <= z * z:  # rounded down, negative powers end at -1
         total += power // (2 * k + 1)
         k += 1
         power = -power * square // (2 * k << bits)
-    digits = len(DIGITS) - 1
+    digits = len(DIGITS) - 1  # of pi, after the point
     root = Fraction(isqrt(2 * int(DIGITS) * 10 ** (digits + 2)), 10 ** (digits + 1))
     value = Fraction(1, 2) + Fraction(total, 2**bits) / root
     error = Fraction(1, 2**280)
@@ -2563,7 +2563,7 @@ def by_mean(design, numbers, slope, line):
         design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError
     )
     c = design.c
-    gram = design.centered
+    gram = design.centered  # G over unit
     unit = design.factor
     w = [Fraction(entry, S) for entry in double(numbers, c)]
     k = [Fraction(entry, S) for entry in double(slope, c)]
@@ -2572,7 +2572,7 @@ def by_mean(design, numbers, slope, line):
     centered = [entry - middle for entry in w]
     pivot = max(range(c), key=lambda x: abs(centered[x]))
     need(centered[pivot], "the numbers are all the same", ClaimError)
-    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2
+    factor = gram[pivot][pivot] * unit / centered[pivot] ** 2  # all of G is compared below
     holds = all(
         g * unit == factor * a * b for a, row in zip(centered, gram) for b, g in zip(centered, row)
     )
@@ -3170,7 +3170,7 @@ def check_account(data):
         words.append(f"({epsilon:.9g}, {decimal(delta, 9)})")
     return (
         f"all reports together are (epsilon, delta)-private with {', '.join(words)}, "
-        f"comparing {account.compared} of answers"
+        f"comparing {account.compared} of answers, also if they are chosen by earlier reports"
     )
 
 

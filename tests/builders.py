@@ -269,6 +269,36 @@ def coin(ratio):
     return np.array([[truth, 1 - truth], [1 - truth, truth]], dtype=object)
 
 
+def truth_or_another(n: int, epsilon: float) -> np.ndarray:
+    """Randomized response: the truth, or each other answer ``exp(epsilon)`` times less often."""
+    rows = np.exp(epsilon * np.eye(n))
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def dense_rows(
+    objective: Any, rows: Any, lower: float, upper: Any, *, column_upper: Any = np.inf
+) -> Any:
+    """The linear program: maximize ``objective @ v``, ``lower <= rows @ v <= upper``, ``v >= 0``
+    and ``v <= column_upper``.
+    """
+    from ldpopt.solvers.program import LinearProgram, Span
+
+    matrix = np.array(rows, dtype=float)
+    size, width = matrix.shape
+    row, column = np.nonzero(matrix)
+    start = np.searchsorted(row, np.arange(size + 1))
+    sides = [
+        np.array(np.broadcast_to(np.asarray(side, dtype=float), length))
+        for side, length in ((lower, size), (upper, size), (0.0, width), (column_upper, width))
+    ]
+    spans = [
+        (Span(name, 0, length, (tuple(map(str, range(length))),)),)
+        for name, length in (("row", size), ("v", width))
+    ]
+    costs = np.array(objective, dtype=float)
+    return LinearProgram(costs, True, start, column, matrix[row, column], *sides, *spans)
+
+
 def nearly_equal_pairs(seed, n=6, m=9):
     """Rational rows whose excesses differ by less than floats see."""
     rng = np.random.default_rng(seed)

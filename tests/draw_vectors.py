@@ -122,6 +122,8 @@ def plain_applies(form: dict[str, Any], answers: dict[str, Any], name: str) -> b
 def plain_code(form: dict[str, Any], answers: dict[str, Any], name: str) -> Any:
     """The code of an answer: None if it is not asked, -1 if it is missing and may be."""
     question = form["questions"][name]
+    if "repeat" in question:
+        return plain_common(question, answers.get(name))
     answer = answers.get(name) or question["missing_answer"]
     is_asked = plain_applies(form, answers, name)
     if is_asked is True and answer == question.get("not_asked", "?"):
@@ -136,6 +138,23 @@ def plain_code(form: dict[str, Any], answers: dict[str, Any], name: str) -> Any:
     if answer is None:
         return "refused" if question["missing"] == "refuse" else -1
     return question["answers"].index(answer) if answer in question["answers"] else int(answer)
+
+
+def plain_common(question: dict[str, Any], pair: Any) -> Any:
+    """The code of what remains of two answers to a question that is asked twice."""
+    pair = [None, None] if pair is None else pair
+    if not isinstance(pair, list) or len(pair) != 2:
+        return "refused"
+    answers = [answer for answer in question["answers"] if answer != question["repeat"]]
+    if any(answer is not None and answer not in answers for answer in pair):
+        return "refused"
+    first, second = (question["missing_answer"] if one is None else one for one in pair)
+    common = question["repeat"] if first != second else first
+    if question["missing_answer"] in (first, second):
+        common = question["missing_answer"]
+    if common is None:
+        return "refused" if question["missing"] == "refuse" else -1
+    return question["answers"].index(common)
 
 
 def plain_place(points: list[int], number: int, words: Iterator[int]) -> int:
@@ -285,6 +304,59 @@ MEANT: dict[str, Any] = {
     },
 }
 """Whoever does not smoke does so never, and is asked why."""
+
+
+def repeat_cases(rng: np.random.Generator) -> list[Case]:
+    """Questions that are asked twice: all pairs of answers, what is no pair, and forms in which no
+    question can be asked twice."""
+    twice = {"answers": ["a", "b", "differ"], "missing": "refuse", "missing_answer": None}
+    twice |= {"repeat": "differ"}
+    declined = twice | {"answers": ["a", "differ", "b", "-"], "missing_answer": "-"}
+    once = {"answers": ["no", "yes"], "missing": "refuse", "missing_answer": None}
+    cases: list[Case] = []
+    pairs = list(product([None, "a", "b", "-", "differ", "?"], repeat=2))
+    given: list[Any] = [*map(list, pairs), None, "a", "ab", ["a"], ["a", "a", "a"], {"length": 2}]
+    kinds = (twice, declined, twice | {"missing": "leave_out"})
+    for question in kinds:
+        columns = {
+            "q": {"of": ["q"]} | law_of(len(question["answers"]), rng),
+            "once": {"of": ["once"]} | law_of(2, rng),
+        }
+        columns["q"]["missing"] = question["missing"]
+        form: dict[str, Any] = {"format": "ldpopt form 2", "questions": {"q": question}}
+        form["questions"] |= {"once": once}
+        form |= {"columns": columns, "scheme": "split"}
+        people = [{"q": pair, "once": "yes"} for pair in given]
+        cases += person_cases(form, people, 1, rng)
+        for scheme in ("one_question", "fake_data") if question is declined else ():
+            cases += person_cases(form | {"scheme": scheme}, people[:8], 2, rng)
+        cases.append({"call": "requireForm", "form": form, "words": [], "used": 0}
+                     | {"expected": None})  # fmt: skip
+    questions = form["questions"]
+    gate = {"only_if": {"q": ["a"]}}
+    paths = {"of": ["q", "once"], "paths": [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]]}
+    number = {"number": {"least": 0, "most": 9, "step": 1}}
+    wrong = [
+        form | {"questions": questions | {"q": twice | change}}
+        for change in (
+            {"repeat": "other"},
+            {"missing_answer": "differ"},
+            {"ticks": ["a", "b"]},
+            {"only_if": {"once": ["no"]}},
+        )
+    ]
+    wrong += [
+        form | {"questions": questions | {"once": once | gate}},
+        form | {"columns": {"q": paths | law_of(6, rng)}},
+        form | {"columns": {"r": columns["q"], "once": columns["once"]}},
+        form
+        | {
+            "questions": questions | {"q": twice | number},
+            "columns": columns | {"q": {"of": ["q"], "grid": [0, 9]} | law_of(5, rng)},
+        },
+    ]
+    refused = {"call": "requireForm", "words": [], "used": None, "expected": "refused"}
+    return cases + [refused | {"form": each} for each in wrong]
 
 
 def meant_cases(rng: np.random.Generator) -> list[Case]:
@@ -753,6 +825,7 @@ def all_cases() -> str:
             *scheme_cases(rng),
             *condition_cases(rng),
             *meant_cases(rng),
+            *repeat_cases(rng),
             *number_cases(rng),
             *choice_cases(rng),
             *refused_cases(),
@@ -774,6 +847,7 @@ def few_cases() -> str:
             *scheme_cases(rng),
             *condition_cases(rng),
             *meant_cases(rng),
+            *repeat_cases(rng),
             *number_cases(rng),
             *choice_cases(rng),
             *refused_cases(),

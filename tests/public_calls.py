@@ -37,6 +37,7 @@ from ldpopt import (
     mean,
     neighbors,
     noise,
+    stages,
     studies,
 )
 from ldpopt.errors import LdpoptError
@@ -228,6 +229,8 @@ def subjects() -> dict[type, list[Any]]:
         lo.find_refinement(COIN, COIN),
         lo.load_design(_file(design)),
         *(hypotheses.BinaryTest.of(COIN, [0.5, 0.5], [0.2, 0.8]), two.sequential()),
+        *(stages.Rate((0.5, 4.0), most=3), stages.GaussianMean(1.0, (-3, 3), bins=12)),
+        accounting.compose([(lo.Mechanism([[0.9, 0.1], [0.5, 0.5]]), 3)], answers="fixed"),
         *(two.test({"no": 5, "yes": 9}), two.sequential().decide(["no", "yes"])),
         lo.simplex.canonical_form(
             lo.simplex.binary_standard_form(["1/2", "1/2"], "log(3)"),

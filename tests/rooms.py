@@ -238,7 +238,7 @@ def checks_arguments(node):
         called = part.func if isinstance(part, ast.Call) else None
         name = getattr(called, "id", getattr(called, "attr", ""))
         if isinstance(part, ast.Raise) or re.match(
-            r"require_|read_|check_|(whole|real|positive)_(number|array|seconds)$", name
+            r"require_|read_|check_|(whole|real|positive|shaped)_(number|array|seconds)$", name
         ):
             return True
     return False

@@ -18,7 +18,8 @@ from math import sqrt
 
 import numpy as np
 
-from ldpopt.accounting.lattice import STEPS, positive_part, sum_of
+from ldpopt.accounting.blanket_rows import Rows, distinct_rows
+from ldpopt.accounting.lattice import PLACES, STEPS, positive_part, sum_of
 from ldpopt.accounting.losses import summed
 from ldpopt.accounting.privacy_loss import ONE, ChannelSource
 from ldpopt.foundation.numbers import Float, Int
@@ -26,7 +27,6 @@ from ldpopt.foundation.numbers import Float, Int
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
 ROUGH_FINENESS = 1.5  # places to a standard deviation in the first look at all pairs
 MAX_SCORE = 20  # of a report in a test, in standard deviations
-Rows = tuple[list[int], list[int], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,11 @@ class ShuffledBound(ABC):
         return self.channel.losses[0].certain
 
 
+@dataclass(frozen=True, eq=False)
 class Blanket(ShuffledBound):
     """Upper bound by the privacy blanket; see the module."""
+
+    places: int = PLACES  # to a standard deviation of a sum, at least
 
     def _excess(self, a: Fraction) -> Fraction:
         """The largest bound of all pairs of answers; only those that may be the worst get a fine
@@ -96,39 +99,13 @@ class Blanket(ShuffledBound):
                 in_blanket.append(((p, q, least), Fraction(least, ONE)))
         masses = summed(in_blanket)  # of equal reports
         values = [(p - a * q) / least for p, q, least in masses]
-        total = positive_part(values, list(masses.values()), self.n, fineness)
+        total = positive_part(values, list(masses.values()), self.n, fineness, self.places)
         return alone + total / self.n
 
     @cached_property
     def rows(self) -> list[Rows]:
-        """Distinct pairs of rows with the blanket, each as masses of the reports, rounded so that
-        the bound rises.
-        """
-        # The bound rises with p and falls with q. It falls with the blanket too: less blanket mass
-        # at larger values spreads them. Rows that differ by rounding only are one pair then.
-        counts = self.channel.counts
-        first = counts[self.channel.first]
-        second = counts[self.channel.second]
-        least = np.broadcast_to(counts.min(axis=0), first.shape)
-        parts = [
-            _rough(first, up=True),
-            _rough(second, up=False),
-            _rough(least, up=False),
-        ]
-        # the order of the reports does not matter
-        table = np.stack(parts, axis=2).tolist()
-        distinct = {tuple(sorted(map(tuple, reports))) for reports in table}
-        columns = (zip(*reports, strict=True) for reports in sorted(distinct))
-        return [tuple(map(list, column)) for column in columns]  # type: ignore[misc]
-
-
-def _rough(masses: Int, *, up: bool) -> Int:
-    """Masses rounded up or down to about 36 significant bits."""
-    _, exponent = np.frexp(masses.astype(float))
-    shift = np.maximum(exponent - 36, 0).astype(np.int64)
-    unit = np.left_shift(np.int64(1), shift)
-    raised = masses + (unit - 1) if up else masses
-    return np.asarray(raised // unit * unit)
+        """Distinct pairs of rows with the blanket, rounded so that the bound rises."""
+        return distinct_rows(self.channel)
 
 
 class Tested(ShuffledBound):

@@ -19,7 +19,7 @@ from ldpopt.accounting.shuffled_reports import MAX_PEOPLE, Shuffled
 from ldpopt.accounting.strategies import MAX_LEVELS, Strategies
 from ldpopt.certificate.documents import UNIT, digest_of, flaws_of, open_document, text_of
 from ldpopt.errors import StatementError
-from ldpopt.foundation.display import Facts, HasFacts, Table
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning, replacing
 from ldpopt.foundation.numbers import Int, listed_items, real_number, require_kind
@@ -35,6 +35,10 @@ THINNED_SLACK = Fraction(1, 1000)  # also if not all could be taken
 STRATEGY_LEVELS = 1 << 10  # with more the check takes minutes
 MAX_TIMES = 1 << 20
 LARGEST_FILE = 1 << 30  # in bytes
+HOLDS_FOR = (
+    "adaptive: the claims hold for answers that are chosen by earlier reports, and so for those "
+    "that are fixed beforehand"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +110,14 @@ class CurveCertificate(HasFacts):
         """The claims, and which answers they tell apart."""
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
-        reports = sum(times for _, times in self.sources)
+        reports = sum(times * source.reports for source, times in self.sources)
         named = [source.named_pairs for source, _ in self.sources]
         pairs = list(dict.fromkeys(chain.from_iterable(named)))
         of = "" if all(named) else "of some reports "
         shown = f"{of}only the pairs {pairs!s:.200} of answers" if pairs else "all pairs of answers"
-        return Facts(f"what {reports} reports of a person reveal", [table, ("compared", shown)])
+        parts: list[Part] = [table, ("compared", shown)]
+        parts += [("answers", HOLDS_FOR)] if reports > 1 else []
+        return Facts(f"what {reports} reports of a person reveal", parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""

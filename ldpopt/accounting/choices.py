@@ -46,7 +46,9 @@ def parts_of(source: Source) -> Parts | None:
 
 
 def _of_mixture(source: OneOf) -> Parts | None:
-    """The choices of one of several sources, each with its probability."""
+    """The choices of one of several sources, each with its probability; None if no source has any,
+    or the mixture is only bounded from above.
+    """
     if not source.is_attained:
         return None
     parts: list[tuple[Fraction, tuple[PairChoice, ...]]] = []
@@ -55,6 +57,7 @@ def _of_mixture(source: OneOf) -> Parts | None:
     for each in source.sources:
         known = parts_of(each)
         is_any = is_any or known is not None
+        # a source without choices is one pair
         for weight, choices in known or ((Fraction(1), (PairChoice(*each.losses),)),):
             parts.append((share * weight, choices))
     return tuple(parts) if is_any else None

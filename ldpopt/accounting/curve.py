@@ -18,7 +18,7 @@ from ldpopt.accounting.excess import Answers, Excesses
 from ldpopt.accounting.fixed_answers import require_few
 from ldpopt.accounting.on_levels import LEVELS
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios, Source, all_pairs
-from ldpopt.accounting.sentences import ATTAINED, COMPARED, GUESS, ROUNDING, GuessFacts
+from ldpopt.accounting.sentences import ANSWERS, ATTAINED, COMPARED, GUESS, ROUNDING, GuessFacts
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
@@ -59,6 +59,9 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
         bound that perhaps nobody attains. `delta_lower` is what some strategy attains.
     group : int
         Number of people whose answers are one secret; default: ``1``.
+    answers : {"adaptive", "fixed"}
+        What `compose` assumed: whether later answers may be chosen by earlier reports, or all are
+        given before any report is published; default: ``"adaptive"``.
 
     Notes
     -----
@@ -141,6 +144,10 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
         """Return a certificate of the least epsilons at some deltas, which can be saved, and
         checked without ldpopt.
 
+        The deltas that are claimed hold for answers that are chosen by earlier reports, too. A
+        curve of ``answers="fixed"`` claims them at its own, smaller epsilons: there they may be
+        larger than ``deltas``.
+
         Raises
         ------
         StatementError
@@ -157,10 +164,13 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
     @property
     def in_words(self) -> str:
         """What the best adversary guesses, in one sentence for people who decide."""
-        return GUESS.say(GuessFacts.of(self.sources, self.group, self.guess()))
+        facts = GuessFacts.of(self.sources, self.group, self.guess(), self.answers)
+        return GUESS.say(facts)
 
     def facts(self) -> Facts:
-        """Epsilon at some deltas, what is known to be necessary, and the best guess."""
+        """Epsilon at some deltas, what is known to be necessary, the best guess, and what is
+        assumed of the answers.
+        """
         deltas = (0.0, *SHOWN_DELTAS)
         headings = ["delta", "epsilon"]
         rows = [[delta, self.epsilon(delta)] for delta in deltas]
@@ -173,12 +183,17 @@ class PrivacyCurve(LeastEpsilons, HasFacts):
         parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
         parts.append(Table(headings, rows))
         parts += [("compared", COMPARED.say(self.sources))]
+        assumed = ANSWERS.say(self)
+        parts += [("answers", assumed)] if assumed else []
         parts += filter(None, [ATTAINED.say(self)])
         return Facts("What all reports reveal together", parts)
 
     def __repr__(self) -> str:
         reports = sum(times * source.reports for source, times in self.sources)
-        return f"PrivacyCurve({reports} reports, epsilon {self.epsilon(0.0):.6g} at delta 0)"
+        assumed = ", fixed answers" if self.answers == "fixed" else ""
+        return (
+            f"PrivacyCurve({reports} reports{assumed}, epsilon {self.epsilon(0.0):.6g} at delta 0)"
+        )
 
 
 def compose(

@@ -7,8 +7,11 @@ the tail. They are therefore tilted: for a base ``b >= 1`` the list has
 
 which has its bulk where ``s`` is about 0, and the masses are ``c q_s b**-s``. Products of lists are
 products of polynomials; what is small at both ends is not multiplied further, and its mass is kept
-as `LatticeSum.lost`, which an upper bound adds again.
+as `LatticeSum.lost`, which an upper bound adds again. The mean of a convex function may be taken of
+a sum on every second place, with its mean kept, as soon as there are very many to its deviation.
 """
+
+from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ LOST = 10**12  # mass at each end of a product that is not multiplied further
 MAX_PLACES = 1 << 13  # of a variable on the lattice
 STEPS = 100  # candidates for the step of a lattice
 DIGITS = 200  # bits of a scale
+PLACES = 128  # least number to a standard deviation of a sum that is put on a coarser lattice
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class LatticeSum:
     least: int  # the first s
     masses: list[int]  # q, over 10**36
     lost: Fraction  # mass q that is not listed, if masses are rounded up
+    greatest: int  # the last s that is possible, listed or not
 
     def tails(self, first: int, last: int, *, up: bool) -> list[Fraction]:
         """Probabilities that the sum is at least s, for s from ``first`` to ``last``."""
@@ -70,18 +75,82 @@ class LatticeSum:
             share = rounded(share * under, over, up=up)
         return atoms
 
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the tilted masses, in places."""
+        shares = np.array(self.masses, float)
+        shares /= shares.sum()
+        places = np.arange(len(shares))
+        return sqrt(float(shares @ (places - shares @ places) ** 2))
+
+    def halved(self) -> LatticeSum:
+        """The sum on every second place, in twice the step: what is between two of them goes to
+        both in halves, so that the mean stays. Masses are rounded up.
+        """
+        over, under = self.base.as_integer_ratio()
+        first = self.least // 2
+        doubled = [0] * ((self.least + len(self.masses)) // 2 - first + 1)  # twice the masses
+        for s, mass in enumerate(self.masses, self.least):
+            place = s // 2 - first
+            if s % 2:
+                # q b**-s is (q / b) b**-(s - 1) one place below, and q b b**-(s + 1) above
+                doubled[place] += rounded(mass * under, over, up=True)
+                doubled[place + 1] += rounded(mass * over, under, up=True)
+            else:
+                doubled[place] += 2 * mass
+        total = max(sum(doubled), 2 * TEN)  # products need masses of about 1 in all
+        masses = [rounded(mass * TEN, total, up=True) for mass in doubled]
+        # a mass that is lost may be at an odd place, where its weight rises
+        lost = self.lost * (self.base + 1 / self.base) * TEN / total
+        return LatticeSum(
+            _shortened(self.scale * Fraction(total, 2 * TEN)),
+            self.base**2,
+            first,
+            masses,
+            Fraction(ceil(lost * TEN), TEN),
+            -(-self.greatest // 2),
+        )
+
 
 def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> LatticeSum:
     """The sum of n independent variables with masses at whole numbers, rounded up or down.
 
     At most ``2 log2 n`` products of polynomials, by repeated squares.
     """
+    variable = _tilted(masses, up=up)
+    if not n:
+        return LatticeSum(Fraction(1), variable.base, 0, [TEN], Fraction(0), 0)
+    return power(variable, n, partial(_joined, up=up))
+
+
+def spread_sum_of(masses: dict[int, Fraction], n: int, places: int) -> tuple[LatticeSum, int]:
+    """An upper bound on the mean of every convex function of the sum of n variables, at least one:
+    a sum in another step, and this step, a power of 2.
+
+    A sum of more than ``2 places`` to a standard deviation is put on every second one, and so is
+    the variable that is added to it. Both keep their means, and the variance rises each time by
+    about ``1 / (8 places**2)`` of that of the sum.
+    """
+    variable = _tilted(masses, up=True)
+    result = variable
+    step = 1
+    for bit in bin(n)[3:]:
+        result = _joined(result, result, up=True)
+        if bit == "1":
+            result = _joined(result, variable, up=True)
+        while result.deviation > 2 * places:
+            result = result.halved()
+            variable = variable.halved()
+            step *= 2
+    return result, step
+
+
+def _tilted(masses: dict[int, Fraction], *, up: bool) -> LatticeSum:
+    """A variable with masses at whole numbers, rounded up or down; its sums are centered at 0."""
     places = np.array(list(masses), float)
     shares = np.array(list(masses.values()), float)
     tilt = tilt_of(places, shares)
     base = Fraction(round(exp(tilt) * 2**40), 2**40)
-    if not n:
-        return LatticeSum(Fraction(1), base, 0, [TEN], Fraction(0))
     least = min(masses)
     weights = {}
     for s, mass in masses.items():
@@ -95,8 +164,7 @@ def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> LatticeSum:
         over = w.numerator * total.denominator
         under = w.denominator * total.numerator
         tilted[s - least] = rounded(over * TEN, under, up=up)
-    variable = LatticeSum(total, base, least, tilted, Fraction(0))
-    return power(variable, n, partial(_joined, up=up))
+    return LatticeSum(total, base, least, tilted, Fraction(0), max(masses))
 
 
 def tilt_of(values: Float, masses: Float) -> float:
@@ -134,7 +202,8 @@ def _joined(left: LatticeSum, right: LatticeSum, *, up: bool) -> LatticeSum:
         lost = Fraction(ceil(lost_before * TEN + cut), TEN)
     scale = _shortened(left.scale * right.scale, up=up)
     least = left.least + right.least + begin
-    return LatticeSum(scale, left.base, least, masses[begin:end], lost)
+    greatest = left.greatest + right.greatest
+    return LatticeSum(scale, left.base, least, masses[begin:end], lost, greatest)
 
 
 def _shortened(value: Fraction, *, up: bool = True) -> Fraction:
@@ -148,7 +217,11 @@ def _shortened(value: Fraction, *, up: bool = True) -> Fraction:
 
 
 def positive_part(
-    values: list[Fraction], masses: list[Fraction], n: int, fineness: float
+    values: list[Fraction],
+    masses: list[Fraction],
+    n: int,
+    fineness: float,
+    places: int = PLACES,
 ) -> Fraction:
     r"""Upper bound on the mean positive part of a sum of n variables; what is left of their mass is
     at 0.
@@ -157,9 +230,9 @@ def positive_part(
               s q_s b^{-s} + \text{lost} \cdot \max_s s b^{-s} \Bigr)
 
     Three steps, each of which can only raise the result. (1) A value between two multiples of a
-    step is moved to both, with the same mean: the mean of a convex function rises (Jensen). (2) The
-    masses of the sum are rounded up. (3) What is not listed counts as if it were at the worst
-    place.
+    step is moved to both, with the same mean: the mean of a convex function rises (Jensen). So are
+    the values of sums if they have very many places (`spread_sum_of`). (2) The masses of the sum
+    are rounded up. (3) What is not listed counts as if it were at the worst place.
     """
     if not values or max(values) <= 0:
         return Fraction(0)
@@ -173,13 +246,13 @@ def positive_part(
         moved.append((place, mass * (1 - share)))
         moved.append((place + 1, mass * share))
     shares = summed(moved)
-    total = sum_of(shares, n, up=True)
+    total, coarser = spread_sum_of(shares, n, places)
     listed = sum(s * mass for s, mass in total.weighted(1, up=True))
     # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
-    most = Fraction(n * max(shares))
+    most = Fraction(max(total.greatest, 0))
     if total.base > 1:
         most = min(most, total.base / (2 * (total.base - 1)))
-    return (Fraction(listed, TEN) + total.lost * most) * total.scale * step
+    return (Fraction(listed, TEN) + total.lost * most) * total.scale * coarser * step
 
 
 def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:

@@ -8,7 +8,8 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from ldpopt.accounting.blanket import RARE, Blanket, Rows
+from ldpopt.accounting.blanket import RARE, Blanket
+from ldpopt.accounting.blanket_rows import Rows
 from ldpopt.accounting.lattice import tilt_of
 from ldpopt.accounting.privacy_loss import ONE
 from ldpopt.foundation.numbers import Float

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import islice
 from math import ceil
 
-from ldpopt.accounting.excess import Sources
+from ldpopt.accounting.excess import Answers, Sources
 from ldpopt.accounting.privacy_loss import Source
 from ldpopt.accounting.shuffled_reports import Shuffled
 from ldpopt.foundation.display import label
@@ -32,9 +32,12 @@ class GuessFacts:
     pairs: str  # those that are compared, of questions for which not all are
     group: int
     guess: float
+    answers: Answers = "adaptive"
 
     @classmethod
-    def of(cls, sources: Sources, group: int, guess: float) -> GuessFacts:
+    def of(
+        cls, sources: Sources, group: int, guess: float, answers: Answers = "adaptive"
+    ) -> GuessFacts:
         """The facts of some sources with their repetitions."""
         used = [source for source, times in sources if times]
         shuffles = [source.n for source in used if isinstance(source, Shuffled)]
@@ -47,11 +50,19 @@ class GuessFacts:
             pairs_text(used),
             group,
             guess,
+            answers,
         )
 
     @property
     def after(self) -> str:
-        """After which reports."""
+        """After which reports, and what is assumed of the answers to several."""
+        if self.answers == "fixed" and self.reports > 1:
+            return f"{self._reports.rstrip(',')}, on answers given before anybody saw a report,"
+        return self._reports
+
+    @property
+    def _reports(self) -> str:
+        """Which reports."""
         if not self.people:
             return "one report" if self.reports == 1 else f"all {self.reports} reports"
         if not self.is_all_shuffled:
@@ -139,7 +150,26 @@ ATTAINED = Topic(
 )
 """Whether the numbers of an account are sharp."""
 
-TOPICS = (GUESS, COMPARED, ATTAINED)
+ANSWERS = Topic(
+    "answers",
+    (
+        Sentence(
+            "fixed",
+            lambda curve: curve.answers == "fixed",
+            "fixed: all are given before anybody sees a report, neither a person nor whoever asks; "
+            "answers that are chosen by earlier reports may reveal more",
+        ),
+        Sentence(
+            "adaptive",
+            lambda curve: sum(times * source.reports for source, times in curve.sources) > 1,
+            "adaptive: the numbers hold for answers and questions that are chosen by earlier "
+            "reports, too",
+        ),
+    ),
+)
+"""What an account assumes of the answers to several questions."""
+
+TOPICS = (GUESS, COMPARED, ATTAINED, ANSWERS)
 
 
 def pairs_text(sources: Iterable[Source]) -> str:

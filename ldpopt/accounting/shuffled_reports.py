@@ -15,6 +15,7 @@ from ldpopt.accounting.two_reports import LargestExcess
 
 MAX_PEOPLE = 10**7
 MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
+FEW_PLACES = 32  # of a sum to a standard deviation, at the points of a loss
 # of the points of a bound, in deviations
 REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)
 
@@ -54,6 +55,7 @@ class Shuffled(Source):
         above = [Fraction(exp(reach * self.deviation)) for reach in REACH]
         # an excess at 1 / a follows from that at a
         inner = {*above, *(1 / a for a in above)}
+        # a saved statement has its own points
         ends = [*sorted(a for a in inner if a < self.odds), self.odds]
         if self.points is not None:
             ends = list(self.points)
@@ -62,14 +64,24 @@ class Shuffled(Source):
         return interpolated([Fraction(0), *ends], excesses, is_attained=False), NOTHING
 
     def _excess(self, a: Fraction) -> Fraction:
-        """Upper bound on the excess; at the largest odds it is that of certain reports.
+        """Upper bound on the excess; from the largest odds on only reports count that the other
+        answer never gives.
 
-        The positive part of ``p - a q`` is ``p - a q`` and that of ``a q - p``: where pairs are
-        compared in both orders, the excess at ``a`` is ``1 - a`` and ``a`` times that at ``1 / a``.
+        As ``(p - a q)^+ = (p - a q) + (a q - p)^+``, the excess at ``a`` is ``1 - a`` plus ``a``
+        times that at ``1 / a``, where pairs are compared in both orders.
         """
         if a < 1 and self.channel.compares_both_orders:
             return 1 - a + a * self._excess(1 / a)
-        return self.upper.excess(a) if a < self.odds else self.upper.certain
+        return self._interpolated.excess(a) if a < self.odds else self.upper.certain
+
+    @cached_property
+    def _interpolated(self) -> ShuffledBound:
+        """Upper bound at the points of a loss: between them a chord exceeds it by far more than few
+        places of a sum.
+        """
+        if self.is_exact:
+            return self.upper
+        return Blanket(self.channel, self.n, places=FEW_PLACES)
 
     @property
     def named_pairs(self) -> list[tuple[Any, Any]]:

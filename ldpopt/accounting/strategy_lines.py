@@ -70,7 +70,9 @@ class AskedQuestion:
 
     @cached_property
     def bits(self) -> int:
-        """Bits of the masses: those of a listed channel are exact."""
+        """Bits of the integers that hold the masses under both answers: 53 if these are exact, as
+        those of a listed channel are.
+        """
         is_plain = all(
             (p * weight * (1 << 53)).denominator == 1
             and (p * weight / r * (1 << 53)).denominator == 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.sentences import DELTA, NO_WITNESS
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, log_above, round_up
 from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr, whole_number
 
@@ -125,7 +125,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
     verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
     if not isinstance(ratio, Fraction):
         return math.inf, verdict
-    epsilon = epsilon_above(log_enclosure(ratio)[1])
+    epsilon = log_above(ratio)
     return min(epsilon, budget.above) if verdict == "certified" else epsilon, verdict
 
 

@@ -28,7 +28,7 @@ from ldpopt.auditing.extremes import Extremes
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
+from ldpopt.foundation.budget import Budget, log_above, round_up
 from ldpopt.foundation.numbers import (
     Float,
     Int,
@@ -211,7 +211,7 @@ def least_epsilon_all(matrix: ExactChannel, rows: Int | None = None) -> Worst:
         if high * best.denominator > best.numerator * low:
             best = Fraction(high, low)
             where = witness
-    return epsilon_above(log_enclosure(best)[1]), where
+    return log_above(best), where
 
 
 def decide_all(matrix: ExactChannel, budget: Budget, rows: Int | None = None) -> Verdict:
@@ -342,7 +342,7 @@ def _least_epsilon(
     for _ in range(1000):
         excess, where = worst_excess(matrix, ratio)
         if excess <= delta or where is None:
-            return epsilon_above(log_enclosure(ratio)[1])
+            return log_above(ratio)
         x, k, event = where
         over, under = (sum(int(matrix.entries[row, y]) for y in event) for row in (x, k))
         if under == 0:

@@ -56,11 +56,12 @@ class OutputSums:
 
 
 def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) -> Any:
-    """Least shift of the multipliers at which no output has a gain, by Newton's method in floats or
-    integers.
+    """Least shift ``t`` of the multipliers at which no output has a gain, ``beta sum (d - t)^+ + b
+    sum (d - t) <= 0`` for ``d = costs - duals``; at least 0 unless it ``may_fall``.
+
+    By Newton's method in floats or integers: a gain is convex and falls in ``t``, so that a step
+    never goes beyond the least shift, and only the first step may be negative.
     """
-    # From the left all steps but the first are positive, and a larger b gives a smaller step: the
-    # first one may be negative, with the least b above 0 if b is 0.
     n = len(duals)
     shift = 0
     columns = np.arange(costs.shape[1])
@@ -69,22 +70,27 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
     noise = 0 if is_exact else np.finfo(float).eps / 2 * np.abs(duals).max()
 
     # Newton: the largest gain / slope, rounded up in integers
-    def step(prices: OutputSums, b: Any, chosen: Any) -> Any:
-        gains = prices.gains(b, beta)[chosen]
-        slopes = (beta * prices.count + b * n)[chosen]
+    def step(gains: Any, count: Any, b: Any) -> Any:
+        slopes = beta * count + b * n
         return (-(-gains // slopes) if is_exact else gains / slopes).max()
 
     if may_fall:
         prices = OutputSums.of(costs, duals)
-        shift = step(prices, max(b, 1 if is_exact else np.finfo(float).eps), ...)
-        # A gain grows by at most n (b + beta) per unit of a negative shift.
-        columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0) * n * (b + beta))
+        # With b = 0 a slope may be 0. The least b above 0 has none, and a larger b gives a smaller
+        # step, which does not go beyond the least shift either.
+        least = max(b, 1 if is_exact else np.finfo(float).eps)
+        gains = prices.gains(least, beta)
+        shift = step(gains, prices.count, least)
+        gains = gains if least == b else prices.gains(b, beta)
+        # A gain grows by at most n (b + beta) per unit of a negative shift: others stay below 0.
+        columns = np.flatnonzero(gains > min(shift, 0) * n * (b + beta))
     while len(columns):
         prices = OutputSums.of(costs[:, columns], duals + shift)
-        has_gain = np.asarray(prices.gains(b, beta) > 0, dtype=bool)
+        gains = prices.gains(b, beta)
+        has_gain = np.asarray(gains > 0, dtype=bool)
         if not has_gain.any():
             break
-        move = step(prices, b, has_gain)
+        move = step(gains[has_gain], prices.count[has_gain], b)
         is_last = move <= noise or shift + move == shift
         shift, columns = shift + move, columns[has_gain]
         if is_last:

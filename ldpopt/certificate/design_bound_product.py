@@ -143,6 +143,7 @@ class Spectrum:
         """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both
         attributes is 0.
         """
+        # The bits of an index of nu are attributes: nu[2] is that of the first one, with p values.
         # That sum depends only on the row sums and column sums of the set. Column sums are
         # majorized by the conjugate of the row sums (Gale and Ryser), and the sum of their squares
         # is largest there: the set is a Ferrers diagram.
@@ -196,6 +197,7 @@ class ProductBound:
     @classmethod
     def read(cls, entry: Entry, n: int) -> "ProductBound":
         """Read what `plain` wrote, for ``n`` answers."""
+        # only a bound by pairs has raised eigenvalues
         more = ["raised"] if isinstance(entry.value, dict) and "raised" in entry.value else []
         table = entry.table("sizes", "eigenvalues", "level", *more)
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())

@@ -203,9 +203,11 @@ def value_of(
     # should be 1.
     metric = None if is_small else rows.T @ rows
     target = rows if is_small else Digits.of(np.eye(n, dtype=np.int64).astype(object))
+    # W has differences from its first column, which is 0: the first row of X has no weight
     inverse = np.vstack([np.zeros((1, m)), left_inverse[1:]])
     mass_bits = fraction_bits(channel)
     bits = fraction_bits(inverse)
+    # by answer: the mean of |v|^2, shape (n, 1), and the mean of v
     second = mean = None
     size = max(1, CELLS // max(n, target.parts.shape[1]))
     for part in (slice(first, first + size) for first in range(0, m, size)):

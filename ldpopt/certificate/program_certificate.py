@@ -196,6 +196,10 @@ def relative_gap(
     """Gap over the bound, or over a hundredth of the stake if that is larger; infinite if both are
     0 and it is not.
     """
+    matrix = digits.problem.utility.matrix
+    # no input's stake is above the whole range: the bound is the larger scale, nearly always
+    if abs(best) > 2 * (float(matrix.max()) - float(matrix.min())) / STAKE_SHARE:
+        return round_up(distance / abs(best))
     fine = digits.bits
     spread = digits.spread
     shares, grid = weights(digits, multipliers)

@@ -5,6 +5,7 @@ computed from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,6 @@ class ProgramDigits:
 
     problem: Problem
     bits: int  # fractional bits with which every utility is exact, at least 320
-    spread: Integers  # best minus worst utility of each input, (n,), over 2**bits; never negative
     prior: tuple[Integers, int] | None  # (n,), and its own fractional bits; None for a worst case
 
     @classmethod
@@ -44,9 +44,14 @@ class ProgramDigits:
         """Read a problem."""
         matrix = problem.utility.matrix
         bits = exact_grid(matrix)  # of all entries: the extremes may need fewer
-        extremes = integers(np.stack([matrix.max(axis=1), matrix.min(axis=1)]), grid=bits)
-        prior = None if problem.prior is None else exactly(problem.prior)
-        return cls(problem, bits, np.asarray(extremes[0] - extremes[1]), prior)
+        return cls(problem, bits, None if problem.prior is None else exactly(problem.prior))
+
+    @cached_property
+    def spread(self) -> Integers:
+        """Best minus worst utility of each input, (n,), over ``2**bits``; never negative."""
+        matrix = self.problem.utility.matrix
+        extremes = integers(np.stack([matrix.max(axis=1), matrix.min(axis=1)]), grid=self.bits)
+        return np.asarray(extremes[0] - extremes[1])
 
     @property
     def utility(self) -> Integers:

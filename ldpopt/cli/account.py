@@ -1,5 +1,6 @@
 """The command account: what all reports of a person reveal together."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from ldpopt.cli import options
@@ -27,10 +28,11 @@ def account(
     themselves, for people who choose later answers by earlier reports, too. With --shuffled a
     trusted party removes names and order.
     """
-    from ldpopt.accounting.sentences import ATTAINED
+    from ldpopt.accounting.sentences import ANSWERS, ATTAINED
 
-    with working(f"adding up {file}"):
-        curve = _curve(file, waves, people)
+    with working(f"adding up {file}") as describe:
+        curve = _curve(file, waves, people, lambda part: describe(f"adding up {file}: {part}"))
+        describe(f"adding up {file}")
         epsilon = curve.epsilon(delta)
         # of shuffled reports it would take longer than all else
         at_least = None if people is not None else curve.epsilon_lower(delta)
@@ -48,20 +50,24 @@ def account(
         "epsilon_lower": at_least,
     }
     data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
+    data |= {"answers": curve.answers}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, epsilon]] if delta else [])]
     among = "" if people is None else f", shuffled among {people:,} people"
     parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words]
+    assumed = ANSWERS.say(curve)
+    parts += [("answers", assumed)] if assumed else []
     parts += filter(None, [ATTAINED.say(curve)])
     show(Facts(f"{file}: {reports} reports of a person{among}", parts), data, json)
 
 
-def _curve(file: str, waves: int, people: int | None) -> Any:
+def _curve(file: str, waves: int, people: int | None, progress: Callable[[str], None]) -> Any:
     """The curve of a survey, or of a mechanism or design."""
     from ldpopt.accounting import compose, shuffled
+    from ldpopt.surveys.account import account_of
     from ldpopt.surveys.files import read_source
 
     if is_survey(file):
-        return read_survey_file(file).account(waves, people=people)
+        return account_of(read_survey_file(file), waves, people, progress=progress)
     source: Any = read_source(file)
     source_or_shuffled = source if people is None else shuffled(source, people)
     return (

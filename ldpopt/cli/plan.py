@@ -202,6 +202,11 @@ def _plan_survey(requested: PlanRequest) -> dict[str, Any]:
             f"note: {', '.join(map(label, some))}: as if all answers to the questions before were "
             "equally common; survey.precision(others=) takes a guess of them"
         )
+    if some := [name for name, each in survey.questions.items() if each.repeat]:
+        say(
+            f"note: {', '.join(map(label, some))}: as if nobody were careless; "
+            'survey.precision(prior={..., "inconsistent": share}) takes a guess'
+        )
     for name in survey.questions:
         precision = survey.precision(name, confidence=confidence)
         worst = int(precision.variances.argmax())

@@ -29,6 +29,8 @@ def plan_differences(
                 f"note: {', '.join(map(label, some))}: differences of shares of all people, not of "
                 "those who are asked"
             )
+        if some := [name for name, each in survey.questions.items() if each.repeat]:
+            say(f"note: {', '.join(map(label, some))}: differences of shares if nobody is careless")
         for name in survey.questions:
             source = numbers_of(survey, name)
             pair = plan_difference(source, size, effect=effect, **options)

@@ -84,8 +84,10 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     from ldpopt.surveys.overview import (
         choices_in_words,
         entries_of,
+        lines_of_repeated,
         lines_of_trees,
         mechanisms_of,
+        repeated_of,
         table_of,
         table_of_mechanisms,
         trees_of,
@@ -94,14 +96,17 @@ def survey_tables(survey: Survey) -> tuple[list[Part], dict[str, Any]]:
     entries = entries_of(survey)
     mechanisms = mechanisms_of(survey)
     trees = trees_of(survey)
+    repeated = repeated_of(survey)
     parts: list[Part] = [table_of(entries), *table_of_mechanisms(mechanisms)]
-    return [*parts, *lines_of_trees(trees), *choices_in_words(survey)], {
+    in_words = [*lines_of_trees(trees), *lines_of_repeated(repeated), *choices_in_words(survey)]
+    return [*parts, *in_words], {
         "title": survey.title,
         "epsilon": survey.epsilon,
         "scheme": survey.scheme,
         "questions": entries,
         "mechanisms": mechanisms,
         "reports_of_several": trees,
+        "repeated": repeated,
     } | ({"choices": list(survey.choices)} if survey.choices else {})
 
 

@@ -148,6 +148,11 @@ class TopK(ResponseForm):
         alpha : Fraction, optional
             ``alpha >= 1`` (default: the upper end of the enclosure, which bounds the real optimum
             from above).
+
+        Raises
+        ------
+        StatementError
+            If alpha is not a rational of at least 1.
         """
         alpha = (
             self.epsilon.enclosure()[1] if alpha is None else rational(alpha, "alpha", "ratio", 1)

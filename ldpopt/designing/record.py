@@ -324,6 +324,11 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         -------
         ndarray
             One for each answer.
+
+        Raises
+        ------
+        StatementError
+            If an answer is not one of the workload.
         """
         return np.asarray(
             self._variances[slice(None) if x is None else codes(x, self.workload.inputs, "answer")]

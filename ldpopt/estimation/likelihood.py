@@ -161,13 +161,16 @@ def likelihood_p_value(channel: Float, counts: Int) -> float:
 
 
 def divergence_bound(channel: Float, share: Float, number: int) -> float:
-    """Bound on the probability of a divergence as large (Agrawal 2020)."""
+    """Bound on the probability that ``G = number KL(share || nearest mixture of rows)`` is as
+    large: ``(e G / (m - 1))**(m - 1) exp(-G)`` above ``m - 1``, else 1 (Agrawal 2020).
+    """
     seen = share > 0
     freedom = len(share) - 1
 
     def excess_of(frequencies: Float) -> float:
         return number * float(share[seen] @ np.log(share[seen] / (frequencies @ channel)[seen]))
 
+    # A mixture as near as m - 1 shows that the bound is 1: the nearest one need not be found.
     excess = excess_of(
         most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom)
     )

@@ -524,7 +524,9 @@ class ReportModel(ListedSource):
         return (*answers, self.behaviors[0] if len(self.behaviors) == 1 else "behaviors")
 
     def _among_followers(self, estimates: Estimate, source: Stacked, counts: Counts) -> Estimate:
-        """Ratios of the estimates to the share of those who follow the rule."""
+        """Shares ``a / (1 - f)`` of the answers among those who follow the rule, and last the share
+        ``f`` of those who do not.
+        """
         if not self.behaviors:
             raise StatementError(
                 "the model has no behaviors: everybody follows the rule",
@@ -532,6 +534,7 @@ class ReportModel(ListedSource):
                 do="leave out followers=True",
             )
         answers = int((~self.is_behavior).sum())
+        # the answers come first; all behaviors together are the last of these numbers
         sums = np.vstack([np.eye(len(self.names))[:answers], self.is_behavior.astype(float)])
         numbers = Estimate.of_band(
             estimates.bounds.contrast(sums),

@@ -194,7 +194,9 @@ def count_part(
         require_drawn_by(path if isinstance(path, str) else path.path, name, source.digest)
     with reading(path) as table:
         if isinstance(table, DatabaseRows):
-            with suppress(StatementError), table.at_one_moment():  # below it gets its row
+            # Equal rows, which the database counts, have no numbers: an entry that is refused is
+            # met once more by the count of single rows below, whose error names its row.
+            with suppress(StatementError), table.at_one_moment():
                 return _count_database(table, columns, weights, by)
         return _count_columns(table, columns, weights, by)
 

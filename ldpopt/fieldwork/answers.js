@@ -44,12 +44,33 @@ export function forgetHidden(isAsked, values) {
   for (const name of [...values.keys()]) if (isAsked[name] !== true) values.delete(name);
 }
 
-/** The questions by page: another section begins one. */
+/**
+ * The questions as they are asked, each with a key of its own: one that is repeated comes once more at the end, from the last
+ * to the first, and alone where it was in a table.
+ */
+export function asTheyAreAsked(questions) {
+  const again = questions.filter(({ repeat }) => repeat !== undefined).reverse();
+  return [...questions.map((question) => ({ ...question, key: question.name })), ...again.map((question) =>
+    ({ ...question, key: `${question.name} again`, isAgain: true, section: undefined, matrix: undefined, table: question.matrix }))];
+}
+
+/** The answers by question, from those by key: two to one that is repeated. */
+export function answersByName(questions, answerTo) {
+  const found = {};
+  for (const question of questions) {
+    const { name, repeat } = question, answer = answerTo(question);
+    found[name] = repeat === undefined ? answer : [...(found[name] ?? []), answer];
+  }
+  return found;
+}
+
+/** The questions by page: another section begins one, and so do those that are asked again. */
 export function pagesOf(questions) {
   const pages = [];
   let section = null;
   for (const question of questions) {
-    if (pages.length === 0 || (question.section ?? section) !== section) pages.push([]);
+    const isOther = (question.section ?? section) !== section || (question.isAgain && !pages.at(-1)?.[0].isAgain);
+    if (pages.length === 0 || isOther) pages.push([]);
     section = question.section ?? section;
     pages.at(-1).push(question);
   }

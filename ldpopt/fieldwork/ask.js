@@ -40,15 +40,20 @@ function mark({ error, parts, inputs }, text) {
  */
 export function makeQuestions(form, say) {
   const values = new Map(), fields = new Map();  // answers, and what is on the page, by question
-  let questions = [], page = 0, isTried = false, isAgreed = false, isAsked = {};
+  let stated = [], questions = [], page = 0, isTried = false, isAgreed = false, isAsked = {};
 
   /** The answer to each question; null where there is none. */
-  const answers = () => Object.fromEntries(questions.map((question) => [question.name, answerFrom(question, values.get(question.name))]));
+  const answers = () => answersByName(questions, (question) => answerFrom(question, values.get(question.key)));
+  /** Whether each question is asked, by key. */
+  const askedByKey = () => {
+    const found = applies(form, answers());
+    return Object.fromEntries(questions.map(({ key, name }) => [key, found[name]]));
+  };
   /** The pages that have something to ask. */
-  const pages = () => pagesOf(questions).filter((some) => some.some((question) => isAsked[question.name]));
+  const pages = () => pagesOf(questions).filter((some) => some.some((question) => isAsked[question.key]));
   const shown = () => pages()[page] ?? [];
   const isLast = () => page >= pages().length - 1;
-  const problem = (question) => (isAsked[question.name] ? problemOf(question, values.get(question.name)) : null);
+  const problem = (question) => (isAsked[question.key] ? problemOf(question, values.get(question.key)) : null);
   const lacksConsent = () => isLast() && byId("consent") !== null && !isAgreed;
 
   function problemText(question) {
@@ -62,15 +67,15 @@ export function makeQuestions(form, say) {
   /** A value changed: what is not asked any more is forgotten, and marks go where there is an answer. */
   function follow() {
     byId("incomplete").hidden = true;  // not when a field is left: the button must not move below a pointer
-    isAsked = applies(form, answers());
+    isAsked = askedByKey();
     forgetHidden(isAsked, values);
     for (const question of shown()) {
-      const field = fields.get(question.name);
-      for (const part of field.parts) part.hidden = !isAsked[question.name];
-      if (!isAsked[question.name]) empty(field);
+      const field = fields.get(question.key);
+      for (const part of field.parts) part.hidden = !isAsked[question.key];
+      if (!isAsked[question.key]) empty(field);
       mark(field, isTried ? problemText(question) : "");
     }
-    for (const { card, rows } of fields.values()) card.hidden = !rows.some(({ name }) => isAsked[name]);
+    for (const { card, rows } of fields.values()) card.hidden = !rows.some(({ key }) => isAsked[key]);
     if (byId("consent")) mark(consentField(), isTried && lacksConsent() ? say.words().no_consent : "");
     tellProgress();
   }
@@ -78,21 +83,21 @@ export function makeQuestions(form, say) {
   const consentField = () => ({ error: byId("no-consent"), parts: [byId("agree")], inputs: [byId("consent")] });
 
   function set(question, value) {
-    values.set(question.name, value);
+    values.set(question.key, value);
     follow();
   }
 
   /** One choice: its answer is marked, and so are the others where ticks exclude each other. */
   function choice(question, id, label, text, describedBy) {
     const isOn = () => {
-      const value = values.get(question.name);
+      const value = values.get(question.key);
       return question.ticks ? (value ?? []).includes(label) : value === label;
     };
     const input = make("input", { type: question.ticks ? "checkbox" : "radio", name: id, value: label, checked: isOn(), "aria-describedby": describedBy });
     input.isOn = isOn;
     input.addEventListener("change", () => {
       if (!question.ticks) return set(question, label);
-      set(question, ticked(question, values.get(question.name) ?? [], label, input.checked));
+      set(question, ticked(question, values.get(question.key) ?? [], label, input.checked));
       for (const other of document.getElementsByName(id)) other.checked = other.isOn();
     });
     return make("label", { class: "answer" }, input, text);
@@ -100,16 +105,17 @@ export function makeQuestions(form, say) {
 
   /** The choices of a question with their words: "none" and "no answer" come last, then leaving it out. */
   function choicesOf(question) {
-    const { answers, missing, missing_answer, not_asked, ticks } = question;
+    const { answers, isAgain, missing, missing_answer, not_asked, repeat, ticks } = question;
     const alone = [...(ticks ? ["none"] : []), ...(missing_answer === null ? [] : [missing_answer])];
-    const labels = (ticks ?? answers).filter((label) => !alone.includes(label) && label !== not_asked);
+    const labels = (ticks ?? answers).filter((label) => !alone.includes(label) && label !== not_asked && label !== repeat);
+    if (isAgain) labels.reverse();  // in another order than the first time
     const found = [...labels, ...alone].map((label) => [label, say.answer(question, label)]);
     return missing === "leave_out" && !ticks ? [...found, ["", make("span", {}, say.words().leave_out)]] : found;
   }
 
-  function hintOf({ missing, missing_answer, ticks }) {
+  function hintOf({ isAgain, missing, missing_answer, ticks }) {
     const words = say.words();
-    return [ticks ? words.several : "", missing === "leave_out" ? words.may_leave_out : "", missing_answer === null ? "" : words.may_decline]
+    return [isAgain ? words.asked_again : "", ticks ? words.several : "", missing === "leave_out" ? words.may_leave_out : "", missing_answer === null ? "" : words.may_decline]
       .filter(Boolean).join(" ");
   }
 
@@ -120,12 +126,12 @@ export function makeQuestions(form, say) {
   function menu(question, id, describedBy) {
     const select = make("select", { id, name: id, "aria-describedby": describedBy, "aria-required": isRequired(question) && "true" },
       make("option", { value: "" }, say.words().choose));
-    const choices = choicesOf(question), value = values.get(question.name);
+    const choices = choicesOf(question), value = values.get(question.key);
     choices.forEach(([label, text], place) =>
       select.append(make("option", { value: place, selected: label === value, dir: "auto" }, text.textContent)));
     select.addEventListener("change", () => {
       if (select.value !== "") return set(question, choices[select.value][0]);
-      values.delete(question.name);
+      values.delete(question.key);
       follow();
     });
     return select;
@@ -133,7 +139,7 @@ export function makeQuestions(form, say) {
 
   /** A field for digits, and a box for whoever declines: each empties the other. */
   function typed(question, id, describedBy) {
-    const value = values.get(question.name), { least, most } = question.number;
+    const value = values.get(question.key), { least, most } = question.number;
     const input = make("input", { type: "text", inputmode: "numeric", id, name: id, autocomplete: "off", value: value?.typed ?? "",
       maxlength: 12, size: Math.max(4, String(most).length + 1), "aria-describedby": describedBy, "aria-required": isRequired(question) && "true" });
     const range = make("p", { class: "hint", id: `${id}-range` }, fill(say.words().from_to, { least, most }));
@@ -156,21 +162,24 @@ export function makeQuestions(form, say) {
 
   function keep(question, card, part, error, rows) {
     const inputs = [...part.querySelectorAll("input, select"), ...(part.getAttribute("role") === "radiogroup" ? [part] : [])];
-    fields.set(question.name, { card, error, rows, inputs, parts: [part] });
+    fields.set(question.key, { card, error, rows, inputs, parts: [part] });
   }
+
+  /** The text of a question; of a row of a table that is asked alone, with that of the table. */
+  const titleOf = (question) => (question.table ? `${say.heading({ ...question, matrix: question.table })} ${say.row(question)}` : say.text(question));
 
   function questionCard(question) {
     const id = `q${questions.indexOf(question)}`, hint = hintOf(question), number = isTyped(question), choices = number ? [] : choicesOf(question);
     const error = make("p", { id: `${id}-error`, class: "error", hidden: true });
     const hints = hint ? [make("p", { class: "hint", id: `${id}-hint` }, hint)] : [];
-    const described = [...(hint ? [`${id}-hint`] : []), `${id}-error`].join(" "), text = heading(question, say.text(question));
+    const described = [...(hint ? [`${id}-hint`] : []), `${id}-error`].join(" "), text = heading(question, titleOf(question));
     let card;
     if (number || (!question.ticks && choices.length > MAX_BUTTONS)) {
       const field = number ? typed(question, id, described) : [menu(question, id, described)];
-      card = make("div", { class: "question", "data-question": question.name }, make("label", { class: "legend", for: id }, ...text), ...hints, ...field, error);
+      card = make("div", { class: "question", "data-question": question.key }, make("label", { class: "legend", for: id }, ...text), ...hints, ...field, error);
     } else {
       const group = { role: question.ticks ? null : "radiogroup", "aria-required": isRequired(question) && !question.ticks && "true" };
-      card = make("fieldset", { class: "question", "data-question": question.name, "aria-describedby": hint ? `${id}-hint` : null, ...group },
+      card = make("fieldset", { class: "question", "data-question": question.key, "aria-describedby": hint ? `${id}-hint` : null, ...group },
         make("legend", {}, ...text), ...hints, ...choices.map(([label, shown]) => choice(question, id, label, shown, `${id}-error`)), error);
     }
     keep(question, card, card, error, [question]);
@@ -194,7 +203,7 @@ export function makeQuestions(form, say) {
         label_.firstChild.setAttribute("aria-labelledby", `${name}-row ${text.id}`);
         return make("td", {}, label_);
       });
-      const row = make("tr", { "data-question": question.name }, title, ...cells);
+      const row = make("tr", { "data-question": question.key }, title, ...cells);
       body.append(row);
       keep(question, card, row, error, rows);
     }
@@ -213,7 +222,7 @@ export function makeQuestions(form, say) {
 
   /** Build the page in the language that is read; answers and marks stay. */
   function build() {
-    isAsked = applies(form, answers());
+    isAsked = askedByKey();
     const rows = shown(), title = say.section(rows.find(({ section }) => section)?.section);
     fields.clear();
     byId("section").replaceChildren(title);
@@ -237,7 +246,7 @@ export function makeQuestions(form, say) {
     if (!isTried) return false;
     byId("incomplete").textContent = fill(words.incomplete, { count: open.length + lacksConsent() });
     byId("incomplete").hidden = false;
-    (open.length ? fields.get(open[0].name).inputs[0] : byId("consent")).focus();
+    (open.length ? fields.get(open[0].key).inputs[0] : byId("consent")).focus();
     return true;
   }
 
@@ -250,8 +259,9 @@ export function makeQuestions(form, say) {
   }
 
   /** Forget all answers, and begin with the first page: of the same questions, or of others. */
-  function begin(others = questions) {
-    questions = others;
+  function begin(others = stated) {
+    stated = others;
+    questions = asTheyAreAsked(stated);
     values.clear();
     isAgreed = false;
     if (byId("consent")) byId("consent").checked = false;

@@ -128,6 +128,11 @@ export function requireForm(form) {
     text === undefined || question.answers.includes(text) || isNumber(question, text));
   if (read.length !== names.length || !names.every((name) => read.includes(name)) || !Object.values(questions).every(isKnown))
     throw new Error("the form has a question in no column or in two, or fills in what is no answer");
+  const gates = Object.values(questions).flatMap(({ only_if }) => Object.keys(only_if ?? {}));
+  const isTwice = ([name, { answers, missing_answer, only_if, repeat, ticks }]) => answers.includes(repeat) && repeat !== missing_answer
+    && !only_if && !ticks && !gates.includes(name) && String(columns[name]?.of) === name && !columns[name].grid;
+  if (Object.entries(questions).some((one) => one[1].repeat !== undefined && !isTwice(one)))
+    throw new Error("a question that is asked twice has a column of its own, and no other depends on it");
   applies(form, {});  // refuses conditions on questions that are not there, and circles of them
   for (const [name, column] of Object.entries(columns)) requireColumn(name, column, questions);
 }
@@ -161,10 +166,20 @@ export function applies({ questions }, answers) {
   return Object.fromEntries(Object.keys(questions).map((name) => [name, isAsked(name)]));
 }
 
+/** What remains of two answers to a question that is asked twice; if one of them is missing, the whole answer is. */
+function commonAnswer({ answers, missing_answer, repeat }, given) {
+  const pair = given ?? [null, null], [first, second] = Array.isArray(pair) ? pair.map((one) => one ?? missing_answer) : [];
+  const isKnown = (one) => one === null || (one !== repeat && answers.includes(one));
+  if (pair.length !== 2 || !isKnown(first) || !isKnown(second)) throw new Error("these are not two of the answers");
+  if (first === second) return first;
+  return [first, second].includes(missing_answer) ? missing_answer : repeat;
+}
+
 /** The text of the answer to a question; undefined where it is not asked, null where no answer may be. */
 function answerOf(name, question, isAsked, given) {
-  const { answers, missing, missing_answer, not_asked, otherwise } = question;
-  let answer = isAsked ? given ?? missing_answer : not_asked;
+  const { answers, missing, missing_answer, not_asked, otherwise, repeat } = question;
+  const said = repeat === undefined ? given ?? missing_answer : commonAnswer(question, given);
+  let answer = isAsked ? said : not_asked;
   if (!isAsked && otherwise !== undefined) answer = isAsked === null ? missing_answer : otherwise;
   if (answer === null && missing === "refuse") throw new Error(`question ${name} has no answer`);
   if (answer === undefined || answer === null) return answer;
@@ -217,7 +232,7 @@ function drawnColumns(form, names, words) {
 
 /**
  * The reports by column; null where there is none. `answers` has the text of the answer to each question on the page, or
- * null; those to questions that are not asked after the others are not read.
+ * null, and of one that is asked twice both; those to questions that are not asked after the others are not read.
  */
 export function drawAll(form, answers, names = asked(form), words = secureWords) {
   requireForm(form);

@@ -15,6 +15,7 @@ from ldpopt.surveys.survey import Survey
 FOLDER = Path(__file__).parent / "words"
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 PLACE = re.compile(r"\{(\w+)\}")
+OF_REPEATED = ("twice", "inconsistent", "asked_again")  # words for questions that are asked twice
 Words = dict[str, str]
 
 
@@ -29,6 +30,8 @@ def read_words(language: str, survey: Survey) -> Words:
     for key, text in stated.items():
         _require_word(key, text, reference)
     words |= stated
+    if not any(question.repeat for question in survey.questions.values()):
+        words = dict.fromkeys(OF_REPEATED, "") | words  # never shown
     if missing := [key for key in reference if key not in words]:
         raise StatementError(
             f"the page has no language {short_repr(language)}: {len(missing)} words are "

@@ -10,6 +10,7 @@ from ldpopt.fieldwork.sentences import (
     ESTIMATES,
     RANDOM,
     SCHEME,
+    TWICE,
     UNANSWERED,
     WARNING,
     WAVES,
@@ -99,6 +100,7 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
     said: list[tuple[Topic, dict[str, Any]]] = [
         (RANDOM, {}),
         (SCHEME, {"count": facts.count}),
+        (TWICE, {}),
         (CHOICE, {}),
         (WARNING, {}),
         (BOUND, chances),

@@ -137,5 +137,16 @@ UNANSWERED = Topic(
     ),
 )
 
-TOPICS = (RANDOM, SCHEME, CHOICE, WARNING, BOUND, WAVES, ESTIMATES, UNANSWERED)
+TWICE = Topic(
+    "promise: twice",
+    (
+        Sentence(
+            "repeated",
+            lambda facts: any(each.repeat for each in facts.survey.questions.values()),
+            "twice",
+        ),
+    ),
+)
+
+TOPICS = (RANDOM, SCHEME, TWICE, CHOICE, WARNING, BOUND, WAVES, ESTIMATES, UNANSWERED)
 """All topics of the promise; ``may_decline`` and the like are true of all surveys with a page."""

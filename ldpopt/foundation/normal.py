@@ -95,10 +95,14 @@ def _half(position: int, bits: int) -> tuple[int, int]:
 
 
 def _series(position: int, bits: int, *, up: bool) -> int:
-    """The series over ``2**bits``, rounded down or up term by term."""
+    """``2**bits`` times the sum of ``z**(2k+1) / (1 3 .. (2k+1))``, for ``z = position / 2**bits``,
+    rounded down or up term by term.
+    """
     shift = 2 * bits
     square = position * position
     term, total, odd = position, 0, 1
+    # Terms that are rounded up never fall below 1: what ends their sum is the ratio of two terms,
+    # z**2 / (odd + 2).
     while term > 1 or (up and square >= (odd + 2) << (shift - 1)):
         total += term
         odd += 2

@@ -81,6 +81,8 @@ def _floats(values: Any) -> Float | None:
     """New array, or None if it cannot be made: an error of numpy may quote an answer, so none is
     raised.
     """
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values.copy()
     try:
         if contains_non_numbers(values) or contains_non_numbers(array := np.asarray(values)):
             return None
@@ -361,9 +363,8 @@ def shaped_array(values: Any, name: str, *shape: int | None) -> Float:
     """Read a real array of a shape, in which None stands for any length."""
     array = values if type(values) is np.ndarray and values.dtype == float else None
     array = real_array(values, name) if array is None else array
-    wanted = array.shape if array.ndim != len(shape) else shape
     fits = array.ndim == len(shape) and all(
-        size is None or size == there for size, there in zip(wanted, array.shape, strict=True)
+        size is None or size == there for size, there in zip(shape, array.shape, strict=True)
     )
     if not fits:
         words = ", ".join("any" if size is None else str(size) for size in shape)

@@ -97,6 +97,11 @@ class FrequencyProtocol(Rule, ReportSource):
             True answers.
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
+
+        Raises
+        ------
+        StatementError
+            If an answer is not one of the labels, or ``rng`` is no seed.
         """
         return self._randomize(self._codes(x, "answer"), rng)
 
@@ -133,6 +138,12 @@ class FrequencyProtocol(Rule, ReportSource):
             What `privatize` returned; counts of parts of it can be added.
         weights : array_like, shape (N,), or Series, optional
             Weight of each report, finite and ``>= 0``; default: all 1.
+
+        Raises
+        ------
+        StatementError
+            If there are no reports, one is none of this protocol, or a weight is negative or not
+            finite.
         """
         return Counts.of(self, reports, weights=weights)
 
@@ -326,13 +337,15 @@ class FrequencyProtocol(Rule, ReportSource):
     def _band(
         self, counts: Counts, chosen: Any = ..., among: tuple[int, int] | None = None
     ) -> SupportBand:
-        """The band of all labels, or of those at some positions."""
+        """The band of all labels, or of those at some positions; for limits that hold together,
+        ``among`` how many labels the lower and the upper ones were chosen.
+        """
         p = float(self.p)
         q = float(self.q)
         share = (counts.values / counts.total)[chosen]
-        numbers = sampled_shares(counts, np.arange(len(counts.values))[chosen], p, q)
-        scales = scales_of_shares(share, numbers, counts)
-        if numbers is None:
+        sampled = sampled_shares(counts, np.arange(len(counts.values))[chosen], p, q)
+        scales = scales_of_shares(share, sampled, counts)
+        if sampled is None:  # these are of all labels; those of a sample are of the chosen ones
             scales = scales.at(chosen)
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * scales.error)
         effect = scales.design_effects(counts, len(share))
@@ -344,7 +357,7 @@ class FrequencyProtocol(Rule, ReportSource):
             float(self.p - self.q),
             among,
             effect=effect,
-            of_sample=numbers,
+            of_sample=sampled,
         )
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:

@@ -4,7 +4,7 @@ or optimized.
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -128,16 +128,9 @@ class UnaryEncoding(FrequencyProtocol, published=True):
                 f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
             )
             raise StatementError(problem, code="shape", do="pass what privatize returned")
-        if (
-            array.dtype.kind != "b"
-            and not (is_bits := ((array == 0) | (array == 1)).all(axis=1)).all()
-        ):
-            problem = "a report contains a number that is neither 0 nor 1"
-            where = f"report {int(is_bits.argmin())}"
-            raise StatementError(
-                problem, code="bits", where=where, do="pass what privatize returned"
-            )
-        return array.sum(axis=0) if weights is None else weights @ array, len(array)
+        if array.dtype.kind != "b":
+            _require_bits(array)
+        return _sums(array, weights), len(array)
 
     def _ratio(self) -> Fraction:
         return self.p * (1 - self.q) / (self.q * (1 - self.p))
@@ -149,3 +142,33 @@ class UnaryEncoding(FrequencyProtocol, published=True):
 
     def _witness(self) -> Any:
         return (self.inputs[0],)
+
+
+def _blocks(array: NDArray[Any]) -> Iterator[slice]:
+    """Rows of a table in blocks of about `CHUNK` entries: what is computed of each is small beside
+    the table.
+    """
+    return chunks(len(array), max(1, CHUNK // max(array.shape[1], 1)))
+
+
+def _sums(array: NDArray[Any], weights: Float | None) -> Any:
+    """The number of each bit, or the sum of its weights."""
+    if weights is None:
+        return array.sum(axis=0)
+    total = np.zeros(array.shape[1])
+    for part in _blocks(array):
+        total += weights[part] @ array[part]  # of numbers with 64 bits, in place of bytes
+    return total
+
+
+def _require_bits(array: NDArray[Any]) -> None:
+    """Refuse a table of whole numbers that are not all 0 or 1."""
+    for part in _blocks(array):
+        is_bits = ((array[part] == 0) | (array[part] == 1)).all(axis=1)
+        if not is_bits.all():
+            raise StatementError(
+                "a report contains a number that is neither 0 nor 1",
+                code="bits",
+                where=f"report {part.start + int(is_bits.argmin())}",
+                do="pass what privatize returned",
+            )

@@ -147,6 +147,12 @@ class Piecewise(Banded, published=True):
     epsilon : float or str
         Budget in nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, or too small for masses over 2**53, or the domain is not an
+        interval.
+
     Notes
     -----
     Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the

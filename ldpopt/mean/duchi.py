@@ -30,6 +30,12 @@ class Duchi(NumberProtocol, published=True):
     size : float
         ``C``.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, or too small for masses over 2**53, or the domain is not an
+        interval.
+
     Notes
     -----
     The same bit as symmetric random censoring of ``(t + 1) / 2``, coded as ``+-C``. Its delta at a

@@ -39,6 +39,12 @@ class Hybrid(NumberProtocol, published=True):
     epsilon : float or str
         Budget in nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, or too small for masses over 2**53, or the domain is not an
+        interval.
+
     Notes
     -----
     Delta is the mixture of the two deltas, since -1 and 1 are the worst pair of both parts. The

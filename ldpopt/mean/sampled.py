@@ -297,6 +297,12 @@ def sampled(
     Sampled
         The protocol for vectors; its `estimate` has ``m`` values.
 
+    Raises
+    ------
+    StatementError
+        If the protocol is not one for numbers, or a number or method is not one of those of
+        `Sampled`.
+
     Examples
     --------
     >>> from ldpopt.mean.duchi import Duchi

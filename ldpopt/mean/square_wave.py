@@ -32,6 +32,12 @@ class SquareWave(Banded, published=True):
     epsilon : float or str
         Budget in nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is not positive, or too small for masses over 2**53, or the domain is not an
+        interval.
+
     Notes
     -----
     ``p`` and ``q`` are densities. The mean is affine in ``x``, so `estimate` is unbiased (contrary

@@ -17,6 +17,7 @@ from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import (
     FileOfAnswers,
     columns_of_answers,
+    of_table,
     privatize_frame,
     require_other_column,
 )
@@ -40,6 +41,7 @@ def privatize_table(
         return privatize_frame(table, questions, rng, keyed, one_question, again)
     columns = list(table.columns)
     require_own_names(columns)
+    questions = of_table(questions, columns)
     read = columns_of_answers(questions)
     before = origin_of_table(table)
     if not truth(again, "again"):

@@ -16,7 +16,7 @@ import numpy as np
 from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.divergence import audit
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.budget import LARGEST, Budget, epsilon_above, log_enclosure
+from ldpopt.foundation.budget import LARGEST, Budget, log_above
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
@@ -243,7 +243,7 @@ def odds_of_person(
 
 def epsilon_of_odds(odds: Fraction | float) -> float:
     """Return the epsilon of the odds of a person, rounded up."""
-    return epsilon_above(log_enclosure(odds)[1]) if isinstance(odds, (Fraction, int)) else math.inf
+    return log_above(odds) if isinstance(odds, (Fraction, int)) else math.inf
 
 
 def origin_of_reports(

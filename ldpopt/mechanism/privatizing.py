@@ -41,6 +41,7 @@ def privatize_frame(
     if isinstance(frame, Partitions):
         return _privatize_partitions(frame, questions, rng, keyed, one_question)
     before = origin_of_table(table)
+    questions = of_table(questions, frame.columns)
     read = columns_of_answers(questions)
     if not again:
         require_raw(before, read, frame.columns, "the table")
@@ -87,6 +88,11 @@ def _answers_in(
     filled: Codes = question.fill_missing(codes, missing)
     missing.require_none()
     return filled
+
+
+def of_table(questions: Mapping[Any, Question], columns: Sequence[Any]) -> dict[Any, Question]:
+    """The questions for a table with these columns: two answers to one, or what remains of them."""
+    return {name: question.of_table(columns) for name, question in questions.items()}
 
 
 def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
@@ -264,11 +270,12 @@ def privatize_file(
     output = place_of(target)
     kind_of(output)
     require_other_file(name, output)
-    read = columns_of_answers(questions)
-    _require_protected_once(keep, read, questions)
-    require_other_column(keyed, read)
+    _require_protected_once(keep, columns_of_answers(questions), questions)
     before = read_origin(name)
     with reading(opened if isinstance(opened, TablePart) else name) as table:
+        questions = of_table(questions, table.columns)
+        read = columns_of_answers(questions)
+        require_other_column(keyed, read)
         if not again:
             require_raw(before, read, table.columns, name)
         answers = FileOfAnswers.of(table, questions, keep, rng, keyed, one_question)

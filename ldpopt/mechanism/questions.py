@@ -52,6 +52,7 @@ QUESTION_DRAW = hashlib.sha256(b"ldpopt: which question is asked").hexdigest()
 # Used in place of a mechanism's digest, so that these keyed draws are independent of those of the
 # reports
 FAKE_ANSWER = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
+INCONSISTENT = "inconsistent"  # the answer of whoever is asked twice and gives two that differ
 SHARED, OWN = "shared", "own"  # reports of a question that depends on the answer to another one
 
 
@@ -82,6 +83,10 @@ class Question:
     report : {"shared", "own"}
         Whether the question shares one report with those that it depends on, if they have at most
         64 possible combinations of answers, or has one of its own. Default: ``"shared"``.
+    repeat : bool
+        Whether people are asked twice, and the one report is about the common answer, or about two
+        that differ: the survey then estimates the share of people who answer at random, and the
+        numbers of all others. Default: ``False``.
 
     Raises
     ------
@@ -97,6 +102,7 @@ class Question:
     only_if: Mapping[str, Any] | None = field(default=None, kw_only=True)
     otherwise: Hashable | None = field(default=None, kw_only=True)
     report: Literal["shared", "own"] = field(default="shared", kw_only=True)
+    repeat: bool = field(default=False, kw_only=True)
     # earlier questions that tell whether somebody is asked, filled in by a survey
     before: Mapping[str, Question] = field(
         init=False, repr=False, compare=False, default_factory=dict
@@ -107,6 +113,7 @@ class Question:
     def __post_init__(self) -> None:
         require_choice(self.missing, TREATMENTS, "missing")
         require_choice(self.report, (SHARED, OWN), "report")
+        object.__setattr__(self, "repeat", truth(self.repeat, "repeat"))
         if isinstance(self.source, (list, tuple, range)):
             object.__setattr__(self, "source", Workload.frequencies(self.source))
         is_drawn = hasattr(self.source, "randomizer") and not isinstance(self.source, type)
@@ -131,9 +138,13 @@ class Question:
 
     @property
     def _without_answer(self) -> set[int]:
-        """Positions of the answers of people who did not answer, or were not asked."""
+        """Positions of the answers of people who did not answer, were not asked, or gave two
+        answers that differ.
+        """
         not_asked = self.place_of(NOT_ASKED) if self.only_if else None
-        return {place for place in (self.missing_code, not_asked) if place is not None}
+        differing = self.place_of(INCONSISTENT) if self.repeat else None
+        places = (self.missing_code, not_asked, differing)
+        return {place for place in places if place is not None}
 
     def _read_condition(self) -> None:
         """Read of which answers the question depends; each earlier question gets a tuple."""
@@ -248,6 +259,10 @@ class Question:
         if not self.before:
             return (self.parts or {column: self}) | self.beside
         return readers_of({column: self, **self.before}) | self.beside
+
+    def of_table(self, columns: Iterable[Hashable]) -> Question:
+        """The question for a table with these columns; default: the same."""
+        return self
 
     def after(self, before: Mapping[str, Question]) -> Self:
         """The same question, with those that tell whether somebody is asked it."""

@@ -19,6 +19,7 @@ from ldpopt.mechanism.constants import repaired_by_constants
 from ldpopt.mechanism.plain_rounding import (
     LARGEST_FACTOR,
     ROW_TOTAL,
+    TOTAL,
     by_extremes,
     factor_below,
 )
@@ -223,8 +224,8 @@ def _normalize(channel: Float, ties: Ties | Comparisons | None) -> Float:
     """Set negative and forbidden entries to 0, and make the rows sum to one."""
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
-    require_no_nan(values)
     if not ((sums > 0) & (sums < np.inf)).all():
+        require_no_nan(values)
         problem = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
         do = "give every row at least one positive, finite entry"
         raise MechanismError(problem, code="empty-rows", do=do)
@@ -391,7 +392,10 @@ def _fill(
     )
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
-    missing = ROW_TOTAL - (counts + constant).sum(axis=1)
+    if (counts + constant).sum(axis=1).max() > ROW_TOTAL:
+        return None
+    # in integers: a sum of floats that is one more than the total is rounded to it
+    missing = TOTAL - (counts + constant).astype(np.int64).sum(axis=1)
     room = np.floor(
         cone.room_ratio * constant + max(slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0)
     )

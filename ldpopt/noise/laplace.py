@@ -25,6 +25,11 @@ class Laplace(Noise):
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
 
+    Raises
+    ------
+    StatementError
+        If the sensitivity or epsilon is not positive.
+
     Notes
     -----
     `sample` works in floats and is for simulation; ``on_grid`` gives two-sided geometric noise,

@@ -57,6 +57,11 @@ class LevelNoise(Noise):
     epsilon : float or str
         Nats, positive.
 
+    Raises
+    ------
+    StatementError
+        If ``partition`` is no `NeighborPartition`, or epsilon is not positive.
+
     Notes
     -----
     ``1 - x`` is computed by expm1 and powers by exp: stable for epsilon from 1e-6 to 700. `sample`

@@ -82,6 +82,11 @@ class Noise(ABC):
             Number of draws, ``size >= 0``.
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: the operating system's generator).
+
+        Raises
+        ------
+        StatementError
+            If the size is not a whole number from 0 on, or ``rng`` is no seed.
         """
 
     @abstractmethod
@@ -93,6 +98,11 @@ class Noise(ABC):
         ----------
         step : float
             Grid, in the unit of the answer, positive.
+
+        Raises
+        ------
+        StatementError
+            If the step is not positive, or not 1 for noise that has integer values already.
         """
 
     @property

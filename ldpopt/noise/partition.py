@@ -202,6 +202,11 @@ class NeighborPartition:
         ----------
         epsilon : float or str
             Nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
+
+        Raises
+        ------
+        StatementError
+            If epsilon is not positive, or above 10000.
         """
         return IntegerLevelNoise(self, epsilon) if self.is_discrete else LevelNoise(self, epsilon)
 

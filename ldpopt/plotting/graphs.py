@@ -50,6 +50,11 @@ def layers(
         itself).
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+
+    Raises
+    ------
+    StatementError
+        If the graph is directed or too large, or the source is not one of its nodes.
     """
     number = {
         reached: t

@@ -146,10 +146,9 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
     shown = deltas > MIN_DELTA
     ax.semilogy(epsilons[shown], deltas[shown], color="#08519c")
     ax.set_xlim(0, end * 1.02)
-    title = (
-        rf"{sum(times for _, times in curve.sources)} reports: $\varepsilon$ = {end:.4g} at "
-        r"$\delta$ = 0"
-    )
+    assumed = " on fixed answers" if curve.answers == "fixed" else ""
+    reports = sum(times for _, times in curve.sources)
+    title = rf"{reports} reports{assumed}: $\varepsilon$ = {end:.4g} at $\delta$ = 0"
     return finish(ax, title, grid=True, xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
 
 

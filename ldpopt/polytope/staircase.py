@@ -171,8 +171,10 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
 
 
 def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
-    r"""Return the rows of levels with one free entry that fits strictly: :math:`c - \theta_j <
-    \theta(B) < c`.
+    r"""Return the rows of levels whose one free entry ``j`` is strictly between a low and a high
+    one: :math:`0 < c - \theta(B) < \theta_j`.
+
+    Here :math:`\theta` are the weights, ``c`` is their total, and ``B`` the set of high entries.
     """
     u = len(collection.sets)
     rows = []
@@ -226,11 +228,18 @@ def _decoded(codes: Int, n: int) -> Pattern:
 
 
 def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
-    """Return the exact entries of a pattern's columns, shape (n, u)."""
+    r"""Return the exact entries of a pattern's columns, shape (n, u).
+
+    .. math:: p_{xj} = \frac{\theta_j + (\alpha - 1) h_{xj}}{\sum_i \theta_i + (\alpha - 1) c}
+
+    with ``h`` from 0 (low) to :math:`\theta_j` (high); a free entry has what the high ones of its
+    row leave of ``c``, so that every row of ``h`` has this sum.
+    """
     levels = np.array(pattern).T
     n, u = levels.shape
     if u == 1:
         return np.full((n, 1), Fraction(1), dtype=object)
+    # rows without a free entry are the points of the collection, which the columns' high levels are
     bound = [x for x in range(n) if FREE not in levels[x]]
     sets = tuple(
         sum(1 << point for point, x in enumerate(bound) if levels[x, j] == HIGH) for j in range(u)

@@ -299,7 +299,9 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     table = read_labelled(distance, "distance", ("input", "input"))
     if (table.axes[0] is None) != (table.axes[-1] is None):
         raise StatementError(
-            "the distance has labels on one side only", do="label rows and columns, or neither"
+            "the distance has labels on one side only",
+            code="labels",
+            do="label rows and columns, or neither",
         )
     names = inputs or table.axes[0]
     matrix = table.to(names, names)

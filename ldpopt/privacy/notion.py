@@ -246,6 +246,14 @@ class Notion(Written, ABC):
             Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and
             ``"privacy_zero"``.
 
+        Raises
+        ------
+        StatementError
+            If ``P`` is no affine expression of cvxpy with two dimensions, a ratio is below 1, or
+            labels do not fit.
+        NotRepresentableError
+            If the notion has no rows, such as `GaussianLDP`.
+
         Examples
         --------
         >>> import cvxpy as cp

@@ -186,8 +186,10 @@ class Ties:
         Rays of columns are listed and generated for mutual ties alone, or for all inputs against
         all.
         """
-        if self.owner is not None or self.is_complete:
-            return self.is_complete
+        if self.owner is not None:  # its output is not compared
+            return False
+        if self.is_complete:
+            return True
         tied = self.distances()
         return all(tied.get((k, x)) == d for (x, k), d in tied.items())
 

@@ -106,7 +106,7 @@ def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
 
 
 def _require_weights(weights: Float, names: Names, name: str) -> None:
-    if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
-        x = int(bad[0])
+    if not (is_weight := (weights >= 0) & (weights < np.inf)).all():
+        x = int(np.argmin(is_weight))
         wrong = f"{name}[{short_repr(names[x])}] = {weights[x]} is not a probability"
         raise StatementError(wrong, code="probability", do="give finite numbers >= 0")

@@ -75,8 +75,8 @@ class Utility:
             raise StatementError(
                 problem, code="shape", do="give one row for each input, one column for each output"
             )
-        if len(bad := np.argwhere(~np.isfinite(matrix))):
-            x, y = map(int, bad[0])
+        if not (is_finite := np.isfinite(matrix)).all():
+            x, y = map(int, np.argwhere(~is_finite)[0])
             raise StatementError(
                 f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite",
                 code="infinite-entry",
@@ -166,6 +166,11 @@ def absolute_error(values: Any, outputs: Any = None) -> Utility:
     Utility
         A loss of shape ``(n, m)``, in the unit of the values.
 
+    Raises
+    ------
+    StatementError
+        If a value is not a finite number, or the largest loss is beyond floats.
+
     Examples
     --------
     >>> absolute_error([0, 1, 3]).matrix[0]
@@ -191,6 +196,11 @@ def squared_error(values: Any, outputs: Any = None) -> Utility:
     Utility
         A loss of shape ``(n, m)``, in the squared unit of the values.
 
+    Raises
+    ------
+    StatementError
+        If a value is not a finite number, or the largest loss is beyond floats.
+
     Examples
     --------
     >>> squared_error([0, 1, 3]).matrix[0]
@@ -210,6 +220,12 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
         The numbers.
     sense : {"gain", "loss"}
         Whether large values are good or bad; default: ``"gain"``.
+
+    Raises
+    ------
+    StatementError
+        If the matrix is empty or not rectangular, an entry is not a finite number, or the sense is
+        unknown.
 
     Examples
     --------

@@ -108,6 +108,11 @@ class Workload(WorkloadRows):
         label : hashable
             The further answer, which becomes the last one.
 
+        Raises
+        ------
+        StatementError
+            If the further answer is one of the answers already, or no label.
+
         Examples
         --------
         >>> Workload.prefix(["bad", "fair", "good"]).with_missing("no answer").names
@@ -208,6 +213,12 @@ class Workload(WorkloadRows):
             The numbers.
         inputs : sequence of hashable, optional
             The answers; default: the labels of the numbers, else 0, 1, 2, ...
+
+        Raises
+        ------
+        StatementError
+            If a value is not a number of at most 1e100 in size, or the labels are not those of the
+            answers.
         """
         made = cls.means({"mean": values}, inputs)
         plain = {"kind": "mean", "values": made.matrix[0].tolist()}

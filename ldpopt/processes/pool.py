@@ -25,6 +25,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import require_function, short_repr
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed, result_of
+from ldpopt.processes.presence import Presence
 from ldpopt.processes.run import Progress, RunOptions
 
 Task = Callable[[Any], Any]
@@ -81,7 +82,8 @@ def run(task: Task, points: Mapping[Any, Any], options: RunOptions = DEFAULT) ->
         size = min(size, len(this.waiting))
         try:
             if options.executor is not None:
-                this.submit_all(_submitter(options.executor), MAX_RUNNING)
+                presence = Presence(options.executor)
+                this.submit_all(_submitter(options.executor), MAX_RUNNING, presence)
             elif size > 1:
                 with _Workers(size) as workers:
                     this.submit_all(workers, size)
@@ -143,8 +145,10 @@ class _Run:
             key = self.waiting.popleft()
             self._record(key, self._task(self._points[key]))
 
-    def submit_all(self, pool: _Submitter, most_running: int) -> None:
-        """Let a pool compute all points, a few chunks at a time."""
+    def submit_all(
+        self, pool: _Submitter, most_running: int, presence: Presence | None = None
+    ) -> None:
+        """Let a pool compute all points, a few chunks at a time, as long as it has workers."""
         task = packed(self._task)
         # The death of a worker of loky ends all of its workers, so a suspect is tried while no
         # other point is computed.
@@ -158,6 +162,8 @@ class _Run:
                 done, _ = wait(self._running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take_in(future, is_own)
+                if presence is not None:
+                    presence.look(bool(done), len(self.results), len(self._points))
         finally:
             for future in self._running:
                 future.cancel()

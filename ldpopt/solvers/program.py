@@ -272,15 +272,18 @@ class LinearProgram:
                 highs.passRowName(row, name)
         return highs
 
-    def scaled_highs(self, scale: float = 1.0, cost_scale: float = 1.0) -> highspy.Highs:
+    def scaled_highs(
+        self, scale: float = 1.0, cost_scale: float = 1.0, into: highspy.Highs | None = None
+    ) -> highspy.Highs:
         """A silent HiGHS model without names and callbacks, all sides and bounds times ``scale``,
-        costs times ``cost_scale``.
+        costs times ``cost_scale``; ``into`` is an empty one to fill.
         """
         import highspy
 
         for name, factor in (("scale", scale), ("cost_scale", cost_scale)):
             real_number(factor, name, LEAST_SCALE, 1 / LEAST_SCALE)
-        highs = highspy.Highs.__base__()  # the class that calls the library
+        # the base is the class that calls the library
+        highs = highspy.Highs.__base__() if into is None else into
         self._pass_to(highs, scale, cost_scale)
         return highs
 

@@ -45,6 +45,11 @@ class Limits:
         Number of non-zeros from which row generation switches to that interior point: random gains
         of 24 answers reach it after two cheap rounds, and gains with few good reports for an answer
         end before (`benchmarks/choices.py`).
+    event_falling : float
+        Violated entries of a round, as a share of the first round's, below which row generation
+        will probably end soon.
+    event_falling_nonzeros : int
+        Number of non-zeros from which it then switches.
     event_worst_nonzeros : int
         The same for a worst case, whose rounds are many and slow.
     event_round : int
@@ -70,7 +75,9 @@ class Limits:
     direct_nonzeros: float = 5e5
     graph_least_loss: float = 1.0006e-3
     event_inputs: int = 12
-    event_nonzeros: int = 18_000
+    event_nonzeros: int = 12_000
+    event_falling: float = 0.75
+    event_falling_nonzeros: int = 40_000
     event_worst_nonzeros: int = 7000
     event_round: int = 12
     event_entries: int = 8000

@@ -154,15 +154,7 @@ def _finished(
     solution = _solution(problem, raw, tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, task.deadline))
-    if raw.repaired is None or raw.channel is None:
-        return with_constant_report(solution, problem)
-    notes = (
-        *_few_reports(raw.repaired),
-        *solution.notes,
-        *_cost_of_repair(problem, raw.channel, raw.repaired),
-        *_unproved(problem, raw),
-    )
-    return replace(solution, repaired=raw.repaired, notes=notes)
+    return solution if solution.repaired is not None else with_constant_report(solution, problem)
 
 
 def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, list[str]]:
@@ -242,8 +234,13 @@ def _failed_as_limit(raw: RawSolution) -> RawSolution:
 
 
 def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Solution:
-    """A solution without a mechanism, whose duals are named by blocks of rows and columns."""
+    """The solution of an answer, whose duals are named by blocks of rows and columns."""
     program, outcome = raw.program, raw.outcome
+    repaired = None if raw.channel is None else raw.repaired
+    notes = (*_notes(problem, None if repaired is None else repaired.mechanism), *steps)
+    if raw.channel is not None and repaired is not None:
+        costs = _cost_of_repair(problem, raw.channel, repaired)
+        notes = (*_few_reports(repaired), *notes, *costs, *_unproved(problem, raw))
     form = program.form if program.form == "averages" else program.structure.form
     tried = program.structure.shape[1]
     outputs = len(problem.outputs)
@@ -257,9 +254,10 @@ def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Sol
         {}
         if outcome.column_duals is None
         else {s.name: outcome.column_duals[s.slice] for s in program.columns},
-        (*_notes(problem, None if raw.repaired is None else raw.repaired.mechanism), *steps),
+        notes,
         program,
         outcome,
+        repaired,
         steps=steps,
         multipliers=raw.multipliers,
         proved=raw.proved,

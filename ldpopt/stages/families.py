@@ -50,9 +50,10 @@ class AnswerFamily(ABC):
         """
         low, high = self.domain
         step = STEP * (high - low)
-        before = max(low, theta - step)
-        after = min(high, theta + step)
-        p = self.probabilities(theta)
+        value = self.read(theta)
+        before = max(low, value - step)
+        after = min(high, value + step)
+        p = self.probabilities(value)
         slope = (self.probabilities(after) - self.probabilities(before)) / (after - before)
         return np.asarray(np.divide(slope, p, out=np.zeros_like(p), where=p > 0))
 

@@ -21,7 +21,8 @@ from ldpopt.foundation.numbers import require_function, require_text, truth
 from ldpopt.foundation.seeds import Random, child_seed, seed_of
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.mechanism.privatizing import columns_of_answers, privatize_file
+from ldpopt.mechanism.privatizing import columns_of_answers, of_table, privatize_file
+from ldpopt.mechanism.questions import Question
 from ldpopt.processes.pool import run
 from ldpopt.processes.run import RunOptions
 from ldpopt.studies.folder_plan import AnswersFile, Plan
@@ -272,8 +273,8 @@ def _answers_files(
     read = columns_of_answers(drawing["questions"])
     _require_no_answers_in_names(folder, read)
     keyed = drawing["keyed"]
-    needed = [*read, *drawing["keep"], *([] if keyed is None else [keyed.id])]
-    look = partial(_look, needed, None if drawing["again"] else read, _rules())
+    kept = [*drawing["keep"], *([] if keyed is None else [keyed.id])]
+    look = partial(_look, drawing["questions"], kept, drawing["again"], _rules())
     looked = run(look, folder.parts, options).complete("files", str)
     folder.compare({name: facts for name, (facts, _) in looked.items()})
     new = origin_of_reports(drawing["questions"], drawing["keep"], keyed, drawing["one_question"])
@@ -334,18 +335,23 @@ def _require_seen(path: str, kind: str) -> None:
 
 
 def _look(
-    needed: Sequence[str], read: Sequence[str] | None, rules: Rules, part: TablePart
+    questions: Mapping[str, Question],
+    kept: Sequence[str],
+    again: bool,
+    rules: Rules,
+    part: TablePart,
 ) -> tuple[FileFacts, dict[str, Any] | None]:
     """FileFacts and origin of a file of answers; refuse one without the columns that are needed, or
-    whose columns to ``read`` are reports.
+    unless ``again`` is true one whose columns of answers are reports.
     """
     with _following(rules):
         _require_seen(part.path, "file")
         origin = read_origin(part.path)
         with reading(part) as table:
-            if read is not None:
+            read = columns_of_answers(of_table(questions, table.columns))
+            if not again:
                 require_raw(origin, read, table.columns, part.path)
-            for column in needed:
+            for column in (*read, *kept):
                 position_of(table, column)
         return facts_of(part, origin), origin
 

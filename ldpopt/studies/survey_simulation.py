@@ -19,6 +19,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.precision import true_numbers
+from ldpopt.surveys.repeat import RepeatedQuestion, read_weights
 from ldpopt.surveys.survey import Survey
 from ldpopt.surveys.ticks import TicksQuestion
 
@@ -172,7 +173,11 @@ def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[st
 
 
 def _prior(question: Question, shares: Any) -> Float:
-    """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
+    """Frequencies of the answers to a question, and of the behaviors of a model that are named.
+
+    Shares of single ticks make ticks independent. Without shares the answers are equally common, or
+    as the design weights them, and everybody is asked.
+    """
     inputs = tuple(question.given)
     if isinstance(question, TicksQuestion) and (
         shares is None or set(shares) <= set(question.ticks)
@@ -184,17 +189,19 @@ def _prior(question: Question, shares: Any) -> Float:
             weights = question.given_shares(question.source.weights)
         if question.only_if:
             weights = np.where([answer == NOT_ASKED for answer in inputs], 0.0, weights)
+        if isinstance(question, RepeatedQuestion):
+            weights = np.where(np.arange(len(inputs)) == question.inconsistent_code, 0.0, weights)
         return np.asarray(weights / weights.sum())
-    if shares is not None and isinstance(question, ModelQuestion):
-        behaviors = (
-            ()
-            if isinstance(shares, Mapping) and not set(shares) & set(question.behaviors)
-            else question.behaviors
-        )
-        inputs = (*inputs, *behaviors)
+    if isinstance(question, ModelQuestion):
+        # a mapping without behaviors is about the answers alone
+        is_of_answers = isinstance(shares, Mapping) and not set(shares) & set(question.behaviors)
+        inputs = inputs if is_of_answers else (*inputs, *question.behaviors)
     if isinstance(shares, Mapping):
+        # keys of files are text
         texts = {text_of(label): label for label in inputs}
         shares = {texts.get(str(label), label): share for label, share in shares.items()}
         if question.only_if and NOT_ASKED in inputs:
             shares = {NOT_ASKED: 0.0} | shares
+    if isinstance(question, RepeatedQuestion):
+        return read_weights(question, shares)
     return read_prior(shares, inputs)[0]

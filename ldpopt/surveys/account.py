@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
@@ -15,9 +16,17 @@ from ldpopt.surveys.questionnaire import Questionnaire
 
 
 def account_of(
-    survey: Questionnaire, waves: int = 1, people: int | None = None, choice: Any = None
+    survey: Questionnaire,
+    waves: int = 1,
+    people: int | None = None,
+    choice: Any = None,
+    *,
+    progress: Callable[[str], None] | None = None,
 ) -> PrivacyCurve:
-    """Return the curve of all reports of a person; see `Survey.account`."""
+    """Return the curve of all reports of a person; see `Survey.account`.
+
+    ``progress`` is told which question of shuffled reports is next, as these take long.
+    """
     waves = whole_number(waves, "waves", 1)
     laws = [question.randomizer for question in survey.asked.values()]
     if choice is not None:
@@ -26,9 +35,13 @@ def account_of(
         _require_shuffled(survey)
         # questions with the same probabilities have the same bounds, which take the time
         curves: dict[bytes, PrivacyCurve] = {}
-        for law in laws:
-            if (key := _key(law)) not in curves:
-                curves[key] = shuffled(law, people)
+        for place, law in enumerate(laws, 1):
+            if (key := _key(law)) in curves:
+                continue
+            if progress is not None:
+                progress(f"question {place} of {len(laws)}")
+            curves[key] = shuffled(law, people)
+            _ = curves[key].sources[0][0].losses  # which the composition needs, and which are kept
         return compose([(curves[_key(law)], waves) for law in laws])
     sources = [source for law in laws for source, _ in compose([law]).sources]
     if survey.one_question is not None:

@@ -127,6 +127,8 @@ def require_possible(name: str, question: Question) -> None:
         reason = "depends on the answer to another one"
     elif isinstance(question, ModelQuestion):
         reason = "has a technique, several mechanisms or behaviors"
+    elif question.repeat:
+        reason = "is asked twice"
     if reason:
         raise StatementError(
             f"question {name!r} {reason}, and people choose their epsilon",

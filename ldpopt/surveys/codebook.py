@@ -63,6 +63,7 @@ def laws_of(survey: Questionnaire) -> Iterator[tuple[str, Any]]:
         if not isinstance(law, AssignedMechanisms):
             yield column, law
             continue
+        # the column, not protected, that says which mechanism a person has
         (clear,) = survey.asked[column].beside
         for name, each in law.mechanisms.items():
             yield f"{column} ({clear} {text_of(name)})", each

@@ -75,7 +75,8 @@ def columns_of(
     pairs: Pairs = (),
 ) -> tuple[dict[str, Question], dict[str, Question]]:
     """The questions with what draws their reports, and those with a column: a tree has that of its
-    first question.
+    first question. ``known`` trees were solved before; the others that have only a workload share
+    what they leave of the limit.
     """
     require_conditions(questions)
     trees = trees_of(questions)

@@ -232,6 +232,8 @@ def independence_of_groups(estimates: SurveyEstimate, question: str) -> Signific
             do="look at their differences: .differences() (--differences)",
         )
     missing = ", with the missing one," if estimates[question].method == ANSWERED else ""
+    if question in estimates.repeated:
+        missing = ", with those that were not repeated,"
     words = f"the answers to {question!r}{missing} are the same in all groups of {estimates.by!r}"
     return homogeneity(bands, words)
 

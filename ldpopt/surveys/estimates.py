@@ -74,6 +74,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     asked_twice : tuple of AskedTwice
         Of each question with a report of its own that not everybody is asked: the share of those
         who are, by its reports less by those that it depends on, a test of the page's logic.
+    repeated : tuple of str
+        Questions that people are asked twice: their numbers are those of the people who repeat
+        their answer, with the share of careless ones.
     same_choices : tuple of SameChoices
         Where people chose their epsilon: of each question a test of whether its numbers are the
         same for all choices, on which no estimate depends.
@@ -93,6 +96,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     behaviors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     asked_twice: tuple[AskedTwice, ...] = ()
+    repeated: tuple[str, ...] = ()
     same_choices: tuple[SameChoices, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
@@ -165,7 +169,8 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         """
         notes = liars_in_words(self.liars, has_groups=self.by is not None)
         notes += _notes_on_behaviors(self)
-        answered = list(self.answered)
+        notes += _notes_on_repeated(self)
+        answered = [name for name in self.answered if name not in self.repeated]
         if answered:
             notes += _notes_on_answered(self, answered)
         notes += [each.in_words for each in self.asked_twice]
@@ -331,6 +336,22 @@ def _notes_on_answered(estimates: SurveyEstimate, names: Sequence[str]) -> list[
     return notes
 
 
+def _notes_on_repeated(estimates: SurveyEstimate) -> list[str]:
+    """Of whom the shares are, of questions that people were asked twice."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name in estimates.repeated:
+        if name in estimates and estimates[name].method == ANSWERED:
+            labels = (estimates[name].labels or ())[-excluded_of(estimates[name]) :]
+            names.setdefault(tuple(map(text_of, labels)), []).append(name)
+    return [
+        f"{', '.join(some)}: asked twice; shares among those who answer carefully: they repeat "
+        "their answer; careless people draw both at random; "
+        f"{' and '.join(map(repr, last))} {'is a share' if len(last) == 1 else 'are shares'} of "
+        "all people"
+        for last, some in names.items()
+    ]
+
+
 def _notes_on_behaviors(estimates: SurveyEstimate) -> list[str]:
     """Of whom the shares are, of questions with people who do not follow the rule."""
     notes = []
@@ -425,12 +446,15 @@ def estimate_survey(
     sources = {name: numbers_of(survey, name) for name in survey.questions}
     sums: Any = {column: sum(by_group.values()) for column, by_group in counts.items()}
     twice = tuple(asked_twice(survey, of_all, sources, sums))
+    repeated = tuple(name for name, each in survey.questions.items() if each.repeat)
     same = tuple(
         test
         for name in survey.questions
         if (test := same_for_all_choices(name, sources[name], sums[survey.column_of(name)]))
     )
-    return SurveyEstimate(of_all, by, ordered, survey.title, edges, behaviors, twice, same)
+    return SurveyEstimate(
+        of_all, by, ordered, survey.title, edges, behaviors, twice, repeated, same
+    )
 
 
 def _require_choices(survey: Questionnaire, pooled: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
@@ -36,6 +36,7 @@ from ldpopt.surveys.model_files import (
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
+from ldpopt.surveys.repeat import RepeatedQuestion, repeated
 from ldpopt.surveys.technique import Technique
 from ldpopt.surveys.ticks import TicksQuestion, tick_labels, tick_workload
 from ldpopt.surveys.tree_files import (
@@ -65,7 +66,7 @@ KEYS = (
 OPTIONAL = ("words", "sample", "fields", "choices", *TOGETHER)
 SAMPLE = ("strata", "clusters", "population", "margins")  # keys of a sample, beside the weights
 TICKS = ("ticks", "columns")  # keys of a question with several ticks
-MORE = ("edges", "technique", "number")  # keys that some questions have
+MORE = ("edges", "technique", "number", "repeat")  # keys that some questions have
 MAX_FILE_BYTES = 2**30
 
 
@@ -193,6 +194,8 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     data |= more_to_dict(question) | condition_to_dict(question)
     if isinstance(question, NumberQuestion):
         data["number"] = question.number.to_dict()
+    if isinstance(question, RepeatedQuestion):
+        data |= question.form | {"repeat": True}
     if isinstance(question, TicksQuestion):
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
@@ -226,8 +229,7 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
     instead = _read_label(table["missing_answer"])
     missing: Any = table["missing"].text("refuse", "leave_out")
     drawn = _read_source(table[source])
-    fields: dict[str, Any] = {"edges": read_edges_of(table["edges"]) if "edges" in more else None}
-    fields |= read_condition(table)
+    fields = _read_fields(table)
     if ticks and ("technique" in more or source == "model"):
         raise table["ticks"].error("a technique or a model has no ticks", code="ticks-of-model")
     numbers = _read_number(table["number"], source, ticks + more) if "number" in more else None
@@ -246,9 +248,21 @@ def _read_question(entry: Entry, *, is_part: bool) -> Question:
             raise table["ticks"].error("the design is of other ticks")
         if is_part and tuple(workload.inputs) != tick_labels(names):
             raise table["ticks"].error("the answers are not the sets of these ticks")
+    if question.repeat:
+        question = repeated(question)
     if digest:
         require_digest(table["digest"].text(), question.randomizer.digest, entry.path)
     return question
+
+
+def _read_fields(table: Mapping[str, Entry]) -> dict[str, Any]:
+    """Read those of the keys that a question of any kind can have."""
+    fields = read_condition(table)
+    fields["edges"] = read_edges_of(table["edges"]) if "edges" in table else None
+    fields["repeat"] = "repeat" in table
+    if fields["repeat"] and table["repeat"].value is not True:
+        raise table["repeat"].error("it should be true, or not be there", code="truth-value")
+    return fields
 
 
 def _read_label(entry: Entry) -> Any:

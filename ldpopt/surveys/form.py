@@ -23,6 +23,7 @@ from ldpopt.surveys.choices import promises_of
 from ldpopt.surveys.form_words import json_digest
 from ldpopt.surveys.numbers import NumberQuestion
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.repeat import RepeatedQuestion
 from ldpopt.surveys.shared import SharedQuestion
 from ldpopt.surveys.stated_words import MAX_WAVES
 from ldpopt.surveys.ticks import TicksQuestion
@@ -160,6 +161,8 @@ def _question_form(name: str, question: Question) -> dict[str, Any]:
         form["ticks"] = list(question.ticks)
     if isinstance(question, NumberQuestion):
         form["number"] = question.number.to_dict()
+    if isinstance(question, RepeatedQuestion):
+        form |= question.form
     return form | _condition_form(question)
 
 

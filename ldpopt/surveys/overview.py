@@ -23,7 +23,7 @@ def entries_of(survey: Questionnaire) -> list[dict[str, Any]]:
         gap = _gap(survey, column)
         entry = {
             "question": name,
-            "answers": len(asked.given),
+            "answers": len(asked.given) - asked.repeat,
             "epsilon": survey.budgets[name],
             "missing": "answer" if has_answer else asked.missing.removesuffix("_out"),
             "relative_gap": gap,
@@ -128,11 +128,27 @@ def lines_of_trees(entries: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
+def repeated_of(survey: Questionnaire) -> list[str]:
+    """The questions that people are asked twice."""
+    return [name for name, question in survey.questions.items() if question.repeat]
+
+
+def lines_of_repeated(names: Sequence[str]) -> list[str]:
+    """What a report on a question is about that people are asked twice, in words."""
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: asked twice; the one report is about the answer that was repeated, "
+        "or about two that differ"
+    ]
+
+
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
     most = "at most " if survey.choices else ""
     spent = f"each person spends epsilon {most}{survey.epsilon:.6g}; {survey.scheme}"
     parts: list[Part] = [table_of(entries_of(survey))]
     parts += table_of_mechanisms(mechanisms_of(survey))
-    parts += [*lines_of_trees(trees_of(survey)), *choices_in_words(survey), spent]
+    parts += [*lines_of_trees(trees_of(survey)), *lines_of_repeated(repeated_of(survey))]
+    parts += [*choices_in_words(survey), spent]
     return Facts(survey.title or "Survey", parts)

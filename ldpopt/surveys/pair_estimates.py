@@ -34,11 +34,16 @@ from ldpopt.surveys.models import require_no_model
 from ldpopt.surveys.numbers import require_not_rounded
 from ldpopt.surveys.pairs import pair_of
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.repeat import require_no_repeat
 from ldpopt.surveys.shared import JointNumbers, cells_of, path_workload
 from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion
 from ldpopt.surveys.trees import TreeQuestion
 from ldpopt.tables.coding import Coder
 
+NO_TABLE = (
+    "careless people answer both questions at random, which a table does not separate",
+    "estimate it alone, or name questions that are asked once",
+)
 MAX_PAIRS = 1 << 22  # largest number of entries of the channel of two reports
 
 
@@ -49,6 +54,7 @@ def estimate_pair(
     name, other = map(survey.require, names)
     for each in (name, other):
         require_not_rounded(each, survey.questions[each])
+        require_no_repeat({each: survey.questions[each]}, *NO_TABLE)
     column = survey.column_of(name)
     tree = survey.asked[column]
     if survey.joint is not None:

@@ -22,6 +22,7 @@ from ldpopt.problem.workload import Workload
 from ldpopt.surveys.estimates import numbers_of
 from ldpopt.surveys.own_columns import precision_among_asked
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.repeat import RepeatedQuestion
 from ldpopt.surveys.shared import SharedQuestion
 from ldpopt.surveys.trees import ancestors
 
@@ -41,6 +42,8 @@ def precision_of(
     numbers = numbers_of(survey, name)
     if isinstance(asked, SharedQuestion):
         plan = asked.precision(name, confidence, prior, others, numbers)
+    elif isinstance(asked, RepeatedQuestion):
+        plan = asked.precision(numbers, confidence, prior)
     elif asked.excluded_places(numbers.names) and asked.before:
         plan = precision_among_asked(
             name, asked, numbers, confidence, {**(others or {}), name: prior}

@@ -36,6 +36,7 @@ from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source, no_joint_report
 from ldpopt.surveys.models import channels_of, question_of, require_no_model
+from ldpopt.surveys.repeat import IN_JOINT, RepeatedQuestion, repeated, require_no_repeat
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.surveys.shared import JointNumbers, SharedQuestion
 from ldpopt.surveys.trees import TreeQuestion, require_conditions
@@ -343,6 +344,10 @@ class Questionnaire:
         source = question.source
         if isinstance(question, SharedQuestion) and not self.has_fake_data:
             return source
+        if isinstance(question, RepeatedQuestion):
+            if self.one_question is None or not self.has_fake_data:
+                return question.numbers
+            return question.numbers.among_fakes(self.randomizers[name], self.one_question.count)
         if not isinstance(source, MODELED) or isinstance(question, SharedQuestion):
             return self.randomizers[name]
         if self.one_question is None or not self.has_fake_data:
@@ -433,6 +438,8 @@ def _read_question(name: Any, stated: Any) -> Question:
         raise StatementError(
             f"the name {name!r} of a question is not text", code="name", do="name the column"
         )
+    if isinstance(stated, Question) and stated.repeat:
+        return repeated(stated, name)
     if isinstance(stated, Question):
         is_plain = type(stated) is Question and isinstance(stated.source, ReportModel)
         return question_of(stated.source, stated) if is_plain else stated
@@ -488,6 +495,8 @@ def _read_part(name: Any, stated: Any) -> Question:
             code="own-report",
             do="leave report out, or use the scheme 'split'",
         )
+    if isinstance(stated, Question):
+        require_no_repeat({name: stated}, *IN_JOINT)
     answers = stated.source if isinstance(stated, Question) else stated
     if hasattr(answers, "randomizer") or isinstance(answers, Problem):
         raise StatementError(

@@ -20,12 +20,18 @@ from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.surveys.choices import require_no_choices
 from ldpopt.surveys.questionnaire import Questionnaire
+from ldpopt.surveys.repeat import require_no_repeat
 from ldpopt.tables.csv_format import csv_format
 from ldpopt.tables.files import kind_of, other_separator
 from ldpopt.tables.folder import TablePart
 from ldpopt.tables.inventory import Checked, facts_of
 from ldpopt.tables.packed import unpacked
 from ldpopt.tables.places import is_address, is_folder, open_table
+
+NO_REGRESSION = (
+    "a regression does not separate careless people",
+    "name questions that are asked once, or look at values()",
+)
 
 
 def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: Any) -> Regression:
@@ -38,13 +44,16 @@ def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: A
             do="ask the questions apart (scheme 'split'), or look at a table of two: estimate_pair",
         )
     for name in (name for names in survey.trees.values() for name in names):
-        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", formula):
+        if _is_in(name, formula):
             raise StatementError(
                 f"the report on {name!r} is about other questions as well, and is no column of "
                 "its answers",
                 code="tree",
                 do='give the question a report of its own (report = "own"), or look at values()',
             )
+    for name, question in survey.questions.items():
+        if question.repeat and _is_in(name, formula):
+            require_no_repeat({name: question}, *NO_REGRESSION)
     if options["sample"] is None and not (survey.sample.is_plain and survey.weights is None):
         options["sample"] = survey.sample
     models = {name: question.source for name, question in survey.questions.items()}
@@ -69,6 +78,11 @@ def regress_survey(survey: Questionnaire, formula: str, table: Any, **options: A
     if survey.one_question is not None:
         _require_one_question(formula, table, protected, options["kind"])
     return regress(formula, table, protected, **options)
+
+
+def _is_in(name: str, formula: str) -> bool:
+    """Whether a formula has the name of a question."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", formula) is not None
 
 
 def _require_one_question(

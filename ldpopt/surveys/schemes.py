@@ -35,10 +35,15 @@ from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointQuestion, is_yes_no, joint_source
+from ldpopt.surveys.repeat import require_no_repeat
 from ldpopt.surveys.shared import MAX_PATHS
 from ldpopt.surveys.tree_schemes import compare_columns
 
 SCHEMES = ("split", "one_question", "fake_data", "joint")
+NO_COMPARISON = (
+    "schemes are compared for questions that are asked once",
+    "pass its answers with 'inconsistent' as one of them",
+)
 CLEARLY = 1e-4  # share of the variance that a scheme has to save to be preferred to a simpler one
 
 
@@ -76,6 +81,12 @@ class SchemeComparison:
         average = self.average
         limit = min(average.values()) * (1 + CLEARLY)
         return next(scheme for scheme, variance in average.items() if variance <= limit)
+
+    @property
+    def without_joint(self) -> SchemeComparison:
+        """The comparison of the other schemes."""
+        others = {name: each for name, each in self.variances.items() if name != "joint"}
+        return SchemeComparison(self.epsilon, others)
 
     @property
     def why(self) -> str:
@@ -145,6 +156,7 @@ def compare_schemes(
     _require_priors_of(questions, priors or ())
     if any(isinstance(asked, Question) for asked in questions.values()):
         stated = {name: _stated(asked) for name, asked in questions.items()}
+        require_no_repeat(stated, *NO_COMPARISON)
         return SchemeComparison(budget, *compare_columns(stated, budget, priors or {}))
     for name, labels in questions.items():
         assert not isinstance(labels, Question)

@@ -11,7 +11,7 @@ from pydantic import AllowInfNan, Field
 
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.labels import text_of
-from ldpopt.mechanism.questions import SHARED, Question
+from ldpopt.mechanism.questions import INCONSISTENT, SHARED, Question
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of, numbers_of_labels
 from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
@@ -19,6 +19,7 @@ from ldpopt.surveys.languages import Text
 from ldpopt.surveys.models import ModelQuestion
 from ldpopt.surveys.numbers import NumberQuestion, Numbers
 from ldpopt.surveys.own_sources import ORDERED, OWN
+from ldpopt.surveys.repeat import repeated
 from ldpopt.surveys.risks import Asked
 from ldpopt.surveys.stated_words import FieldTexts, FormSection, QuestionTexts
 from ldpopt.surveys.technique import Technique
@@ -56,6 +57,7 @@ class QuestionSection(Section):
     only_if: dict[str, Label | list[Label]] | None = None
     otherwise: Label | None = None
     report: Literal["own"] | None = None
+    repeat: bool = False
     text: Text = ""
     answers: dict[str, Text] = Field(default_factory=dict)
     section: str = ""
@@ -73,10 +75,17 @@ class QuestionSection(Section):
         if self.ticks is not None:
             return list(tick_workload(self.tick_names).inputs)
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
+        if self.repeat and self.labels is None:
+            labels = [label for label in labels if label != INCONSISTENT]
         if self.asked_number is not None:
             labels = list(self.asked_number.inputs(self.workload, self.otherwise))
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
+
+    @property
+    def reduced(self) -> list[Any]:
+        """Labels of what a report is about: if the question is repeated, also "inconsistent"."""
+        return [*self.inputs, INCONSISTENT] if self.repeat else self.inputs
 
     @cached_property
     def asked_number(self) -> Numbers | None:
@@ -117,7 +126,7 @@ class QuestionSection(Section):
         """The question with what draws its reports."""
         missing: Any = "leave_out" if self.missing == "leave" else "refuse"
         asked: dict[str, Any] = {"only_if": self.only_if, "otherwise": self.otherwise}
-        asked |= {"report": self.report or SHARED, "edges": self.edges}
+        asked |= {"report": self.report or SHARED, "edges": self.edges, "repeat": self.repeat}
         if self.technique is not None or isinstance(source, ReportModel):
             named = None if self.technique is None else Technique.read(self.technique)
             answer = self.missing_answer
@@ -125,8 +134,12 @@ class QuestionSection(Section):
         if self.asked_number is not None:
             if self.utility is None and self.workload in ORDERED:
                 asked["edges"] = self.asked_number.edges
-            number = self.asked_number
-            return NumberQuestion(source, missing, self.missing_answer, number=number, **asked)
+            asked["number"] = self.asked_number
+        if self.repeat:
+            kind = Question if self.asked_number is None else NumberQuestion
+            return repeated(kind(source, missing, self.missing_answer, **asked))
+        if self.asked_number is not None:
+            return NumberQuestion(source, missing, self.missing_answer, **asked)
         if self.ticks is None:
             return Question(source, missing, self.missing_answer, **asked)
         columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
@@ -154,6 +167,8 @@ class QuestionSection(Section):
         if not isinstance(self.prior, dict):
             return self.prior
         labels = {str(label): label for label in self.inputs}
+        if self.repeat:
+            labels[INCONSISTENT] = INCONSISTENT
         return {labels.get(key, key): weight for key, weight in self.prior.items()}
 
 

@@ -22,7 +22,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile.page import Key, Page
-from ldpopt.problem.prior import PRIOR_TOLERANCE, read_prior
+from ldpopt.problem.prior import PRIOR_TOLERANCE
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
@@ -41,6 +41,7 @@ from ldpopt.surveys.own_sources import (
     with_behaviors,
 )
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
+from ldpopt.surveys.repeat import IN_JOINT, read_weights, require_no_repeat, require_repeat
 from ldpopt.surveys.schemes import compare_schemes
 from ldpopt.surveys.sections import (
     DEFINITIONS,
@@ -143,7 +144,7 @@ class UnsolvedSurvey:
         in_tree = any(name in names for names in self.trees.values())
         if self.scheme == "joint" or in_tree or name in self.sources:
             return self.stated[name]
-        if section.only_if is not None and section.utility is None:
+        if section.repeat or (section.only_if is not None and section.utility is None):
             return self._solved({name: self.stated[name]})
         source = _solve(section, self.budgets[name])
         return section.question(
@@ -156,7 +157,7 @@ class UnsolvedSurvey:
         for name, question in parts.items():
             section = self.section.question[name]
             if section.prior is not None:
-                priors[name] = read_prior(section.weights, tuple(question.inputs))[0]
+                priors[name] = read_weights(question, section.weights)
         budget = budget_of([self.budgets[name] for name in parts], self.scheme)
         pairs = read_pairs(self.section.pairs, list(self.section.question))
         return solved_column(parts, budget, priors, pairs)
@@ -264,6 +265,9 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     elif scheme == "joint":
         _require_total_budget(page, survey, total, "a joint report")
         _require_no_own(page, survey, "has no joint report", (*OWN_BUDGET, "behaviors", "utility"))
+        for name, question in survey.question.items():
+            with page.at("question", name, "repeat"):
+                require_no_repeat({name: question}, *IN_JOINT)
     stated = {name: own_source(page, name, each) for name, each in survey.question.items()}
     sources = {name: source for name, source in stated.items() if source is not None}
     budgets = _divide_budget(page, survey, total, scheme, sources)
@@ -303,6 +307,8 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
     key = ("question", name)
     if question.number is not None:
         require_number(page, key, question)
+    if question.repeat:
+        require_repeat(page, key, question)
     require_fitting_own(page, name, question)
     if stated := [each for each in OWN if getattr(question, each) is not None]:
         kind = {"mechanisms": "several mechanisms"}.get(stated[0], f"a {stated[0]}")
@@ -433,19 +439,21 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
     budget = _require_total_budget(page, survey, total, "the best scheme")
     _require_no_own(page, survey, "fits one scheme only", (*OWN_BUDGET, "behaviors"))
     labels: dict[str, Any] = {
-        name: question.inputs if question.ticks is None else _shares_of_ticks(question)
+        name: question.reduced if question.ticks is None else _shares_of_ticks(question)
         for name, question in survey.question.items()
     }
     priors = {
         name: question.weights
         for name, question in survey.question.items()
-        if question.prior is not None
+        if question.prior is not None and not question.repeat
     }
     is_tree = any(question.only_if for question in survey.question.values())
     if is_tree:
         labels = dict(_stated_questions(page, survey, {}))
     with page.at("question"):
         comparison = compare_schemes(labels, budget, priors=priors)
+    if any(question.repeat for question in survey.question.values()):
+        comparison = comparison.without_joint
     # The joint report that was compared is about frequencies; other numbers need their own.
     is_same = is_tree or all(
         question.workload in (None, "frequencies") for question in survey.question.values()

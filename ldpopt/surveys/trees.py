@@ -115,6 +115,12 @@ def _require_protected(name: str, question: Question) -> None:
             do='set missing = "answer" (missing_answer=...) for questions with only_if and those '
             "that they depend on",
         )
+    if question.repeat:
+        raise StatementError(
+            f"question {name!r} is repeated, and another question depends on it",
+            code="repeated-gate",
+            do="ask one of them alone, or leave repeat out",
+        )
     if getattr(question, "columns", ()):
         raise StatementError(
             f"the ticks of {name!r} have columns, and another question depends on them",

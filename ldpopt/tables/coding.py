@@ -16,7 +16,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
 from ldpopt.foundation.numbers import Int, any_array, short_repr
-from ldpopt.tables.vectors import column_of_numbers, column_of_texts, places_of
+from ldpopt.tables.vectors import column_of_numbers, column_of_texts, looked_up, places_of
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
@@ -113,7 +113,7 @@ class Coder:
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        coded = table[places_of(column)]
+        coded = looked_up(table, places_of(column))
         if (table == UNKNOWN).any():
             self._require_known(coded, column, where, first_row)
         return coded

@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 
 from ldpopt.foundation import optional
 
+# Places that are looked up at once: as indices of 64 bits they fill 64 KB, less than what gets
+# fresh pages
+PIECE = 1 << 13
+
 
 def numbers_of(column: optional.pyarrow.Array) -> NDArray[Any]:
     """The numbers of a column as they lie in memory, shape (N,), not to be changed; what stands at
@@ -42,6 +46,21 @@ def places_of(column: optional.pyarrow.DictionaryArray) -> NDArray[Any]:
     places = numbers_of(column.indices)
     there = is_there(column.indices)
     return places if there is None else np.where(there, places, len(column.dictionary))
+
+
+def looked_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """The entries of a table at places within it, shape (N,), in memory of arrow.
+
+    Arrow keeps the memory of a batch for the next one. Numpy gives it back in processes with a
+    fixed threshold of trimming, such as workers of Dask, where each batch gets fresh pages then.
+    """
+    room = optional.pyarrow.allocate_buffer(len(places) * table.itemsize)
+    entries: NDArray[Any] = np.frombuffer(room, table.dtype)
+    for start in range(0, len(places), PIECE):
+        part = slice(start, start + PIECE)
+        # "clip" writes as it goes; "raise" makes an array of its own first
+        table.take(places[part], out=entries[part], mode="clip")
+    return entries
 
 
 def column_of_numbers(

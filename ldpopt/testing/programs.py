@@ -41,6 +41,11 @@ def dense_program(
     LinearProgram
         Program with rows ``row[0]``, ... and columns ``v[0]``, ...
 
+    Raises
+    ------
+    StatementError
+        If an array has another shape, or an entry is not a number.
+
     Examples
     --------
     >>> dense_program([3, 5], [[1, 0], [0, 2], [3, 2]], -np.inf, [4, 12, 18]).shape

@@ -139,6 +139,72 @@ def test_ticked_boxes_are_one_answer(server: Server, new_page: Callable[..., Pag
         assert law.mechanism.inputs[law.mechanism.channel[:, report].argmax()] == answer
 
 
+TWICE = {
+    "contact": "Institute",
+    "questions": {
+        "often": {"text": "How often?", "answers": {"never": "Never", "once": "Once"}},
+        "trust.police": {"matrix": "trust", "row": "Police"},
+        "trust.courts": {"matrix": "trust", "row": "Courts"},
+    },
+    "matrices": {"trust": "Whom do you trust?"},
+}
+
+
+def test_of_two_answers_only_one_report_leaves_the_page(
+    server: Server, new_page: Callable[..., Page]
+) -> None:
+    asked = Question(["never", "once", "often", "no answer"], "refuse", "no answer", repeat=True)
+    row = Question(["no", "yes"], repeat=True)
+    # a report shows what remains of the answers almost surely
+    study = Survey(
+        {"often": asked, "trust.police": row, "trust.courts": row},
+        epsilon=75.0,
+        words=TWICE,
+    )
+    server.page = page_of(study, to="reports")
+    cases = [
+        ("Once", "Once", "yes", "yes", ("once", "yes")),
+        ("often", "Never", "yes", "no", ("inconsistent", "inconsistent")),
+        ("No answer", "Once", "no", "no", ("no answer", "no")),
+    ]
+    for often, again, police, still, expected in cases:
+        page = new_page()
+        page.goto(server.url)
+        assert "Some questions are asked twice" in (page.text_content("body") or "")
+        first = page.locator("[data-question='often']")
+        order = first.locator("label").all_text_contents()
+        assert order == ["Never", "Once", "often", "No answer"]
+        first.get_by_label(often, exact=True).check()
+        page.locator(f"[data-question='trust.police'] input[value={police}]").check()
+        page.locator("[data-question='trust.courts'] input[value=yes]").check()
+        page.click("#forward")
+        assert page.locator("[data-question='often']").count() == 0  # the first answer is not seen
+        second = page.locator("[data-question='often again']")
+        assert second.locator("label").all_text_contents() == [*order[2::-1], "No answer"]
+        alone = page.locator("[data-question='trust.police again']")
+        assert "Whom do you trust? Police" in (alone.text_content() or "")
+        page.click("#forward")  # both have to be answered
+        assert page.is_visible("#incomplete")
+        second.get_by_label(again, exact=True).check()
+        alone.get_by_label(still, exact=True).check()
+        page.locator("[data-question='trust.courts again'] input[value=yes]").check()
+        message = json.loads(submit(page))
+        assert set(message) == {"form", "words", "id", "reports"}
+        assert set(message["reports"]) == set(study.questions)  # one report each, and no answer
+        for name, answer in zip(study.questions, expected, strict=False):
+            law = study.randomizers[name]
+            report = law.outputs.index(int(message["reports"][name]))
+            assert law.inputs[law.channel[:, report].argmax()] == answer
+        kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+        assert "again" not in kept
+        assert not page.locator("input:checked").count()
+        assert "Two different answers" in (page.text_content("#meaning") or "")
+        page.context.close()
+    bodies = [body for method, _, body in server.requests if method == "POST"]
+    assert len(bodies) == len(cases)
+    assert not any(word in body for body in bodies for word in ("again", "once", 'often":['))
+
+
 def test_a_report_is_drawn_once(server: Server, new_page: Callable[..., Page]) -> None:
     server.page = page_of(survey(), to="reports")
     first = new_page()

@@ -15,7 +15,9 @@ def test_the_account_of_waves_is_certified_and_a_changed_file_is_refused(folder:
     text = cli_output("account", "design.json", "--waves", 3, "--certificate", "account.json")
     assert "3 reports of a person" in text
     assert "of 100 times" in text
+    assert "chosen by earlier reports, too" in " ".join(text.split())
     data = cli_json("account", "design.json", "--waves", 3)
+    assert data["answers"] == "adaptive"
     assert data["sum_of_budgets"] == pytest.approx(3.0, abs=1e-12)
     assert data["epsilon"] <= data["sum_of_budgets"]
     shown = cli_output("certify", "account.json", "--independent")

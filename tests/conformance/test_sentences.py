@@ -170,6 +170,10 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
     "ticks": (Survey({"q": ticks()}), 1),
     "ticks with no answer": (Survey({"q": ticks("no answer")}), 1),
     "ticks, of which one is told": (Survey({"q": open_ticks()}), 1),
+    "asked twice": (
+        Survey({"q": Question(["no", "yes"], repeat=True), "r": WARNER}, epsilon=4.0),
+        1,
+    ),
     "left out": (Survey({"q": Question(WARNER, "leave_out")}), 1),
     "missing answer": (Survey({"q": Question(THREE, missing_answer="no answer")}), 1),
     "missing answer of an open one": (Survey({"q": Question(OPEN, missing_answer="no")}), 1),
@@ -726,6 +730,9 @@ TRUTHS: dict[tuple[str, str], Truth] = {
     ("promise: random", "possible"): lambda world, text: any_answer(world),
     ("promise: scheme", "one question"): lambda world, text: scheme(world) == "one_question",
     ("promise: scheme", "fake data"): lambda world, text: scheme(world) == "fake_data",
+    ("promise: twice", "repeated"): lambda world, text: any(
+        "inconsistent" in map(str, law.inputs) for law in world.survey.randomizers.values()
+    ),
     ("promise: choice", "choice"): lambda world, text: keeps_each_choice(world),
     ("promise: warning", "choice"): lambda world, text: keeps_each_choice(world),
     ("promise: bound", "joint"): lambda world, text: scheme(world) == "joint",
@@ -1254,6 +1261,7 @@ INSTRUCTIONS = {  # what a person is asked to do, and names of buttons
     *("sending", "sent", "unsent", "refused", "used", "closed", "offline", "waiting", "languages"),
     *("together", "no_report", "receipt_text", "bytes", "again", "copy", "download", "next"),
     *("fingerprint", "wording", "shares_of", "reported", "until", "ended", "needs_link", "unknown"),
+    *("inconsistent", "asked_again"),
     *("too_long", "earlier", "needed", "open", "open_decline", "range", "range_step", "from_to"),
     *("not_asked", "page", "forward", "back", "shares_of_ticks", "tick_share", "others"),
     "choice",  # the question for an epsilon

@@ -352,7 +352,7 @@ def test_every_sentence_on_notions_is_true_where_it_is_printed() -> None:
         seen.add((topic, sentence))
         assert TRUTHS[topic, sentence](world, text), f"{name}: {text!r} is false"
     rows = {(topic.name, each.name) for topic in TOPICS for each in topic.sentences}
-    assert rows == set(TRUTHS), "each sentence needs its truth"
+    assert rows == set(TRUTHS), f"each sentence needs its truth: {sorted(rows ^ set(TRUTHS))}"
     assert seen == set(TRUTHS), "nothing in this test prints these"
 
 

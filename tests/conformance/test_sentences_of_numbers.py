@@ -136,6 +136,15 @@ class Account:
 
 
 @dataclass(frozen=True)
+class FixedAccount(Account):
+    """A curve of people who give all their answers before any report is published."""
+
+    def best(self, a: Fraction) -> Fraction:
+        """The excess of the best choice of pairs, one for every report."""
+        return max(self.excesses(a))
+
+
+@dataclass(frozen=True)
 class ShuffledAccount(Account):
     """Numbers of reports of some people with two reports each; the answers of others are fixed."""
 
@@ -189,6 +198,10 @@ def accounts() -> dict[str, Account]:
         "permanent": Account(permanent(DESIGNS["Warner"], Mechanism(np.eye(2)), 3), warner.parts),
         "shuffled": ShuffledAccount(shuffled(DESIGNS["Warner"], 9), warner.parts, 9),
         "joint": Account(test_sentences.SURVEYS["joint, yes and no"][0].account(), []),
+        "answers before reports": FixedAccount(
+            compose([(DESIGNS["one coin"], 2)], answers="fixed"),
+            [(exact("one coin"), every(2), 1)] * 2,
+        ),
     }
 
 
@@ -207,6 +220,22 @@ def guess_is_true(world: Account, text: str) -> bool:
     # masses of words of 53 bits are not those that were stated: the last digits are not printed
     return best <= shown + ROUNDING and (
         not world.curve.is_attained or shown <= best + 1 + ROUNDING
+    )
+
+
+def is_reached(world: Account, best: Callable[[Fraction], Fraction]) -> bool:
+    """Whether the deltas are the largest excesses."""
+    levels = [0.0, 0.3, 1.0]
+    return all(
+        abs(world.curve.delta(level) - best(Fraction(math.exp(level)))) < 1e-9 for level in levels
+    )
+
+
+def holds_for_strategies(world: Account) -> bool:
+    """Whether no strategy reveals more, of accounts whose reports are listed."""
+    return not world.parts or all(
+        world.best(Fraction(math.exp(level))) <= world.curve.delta(level) + ROUNDING
+        for level in [0.0, 0.3, 1.0]
     )
 
 
@@ -533,6 +562,12 @@ TRUTHS: dict[tuple[str, str], Callable[[Any, str], bool]] = {
         any(world.leaves_out) and not all(world.leaves_out)
     ),
     ("attained", "perhaps not"): lambda world, text: not world.curve.is_attained,
+    ("answers", "fixed"): lambda world, text: (
+        "before anybody sees a report" in text and is_reached(world, world.best)
+    ),
+    ("answers", "adaptive"): lambda world, text: (
+        "chosen by earlier reports, too" in text and holds_for_strategies(world)
+    ),
     ("no witness", "equal"): lambda world, text: world.is_equal,
     ("no witness", "equal averages"): lambda world, text: world.is_equal,
     ("no witness", "within"): lambda world, text: not world.exceeds() and not world.is_equal,
@@ -593,10 +628,11 @@ def printed() -> Iterator[tuple[str, str, str, Any, str]]:
 
     for name, world in ACCOUNTS.items():
         curve = world.curve
-        guess = GuessFacts.of(curve.sources, curve.group, curve.guess())
+        guess = GuessFacts.of(curve.sources, curve.group, curve.guess(), curve.answers)
         yield from of(name, world, of_accounts.GUESS, guess)
         yield from of(name, world, of_accounts.COMPARED, curve.sources)
         yield from of(name, world, of_accounts.ATTAINED, curve)
+        yield from of(name, world, of_accounts.ANSWERS, curve)
     for name, audited in audits().items():
         yield from of(name, audited, of_audits.DELTA, audited.audit)
         if audited.audit.witness is None:
@@ -653,7 +689,7 @@ def test_the_notes_and_rows_are_those_of_the_registry() -> None:
             assert parts["witness"] == of_audits.NO_WITNESS.say(audited.audit)
     for world in ACCOUNTS.values():
         curve = world.curve
-        guess = GuessFacts.of(curve.sources, curve.group, curve.guess())
+        guess = GuessFacts.of(curve.sources, curve.group, curve.guess(), curve.answers)
         assert curve.in_words == of_accounts.GUESS.say(guess)
         assert ("compared", of_accounts.COMPARED.say(curve.sources)) in curve.facts().parts
 

@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 from builders import cases
-from ldpopt import closed_forms, constraints, convex, mean, regions, simulate, sweep, utility
+from ldpopt import (
+    closed_forms,
+    constraints,
+    convex,
+    hypotheses,
+    mean,
+    regions,
+    simulate,
+    stages,
+    studies,
+    sweep,
+    utility,
+)
 from ldpopt.errors import LdpoptError
 from ldpopt.frequencies import RandomizedResponse
 from ldpopt.mechanism.repair import repair
@@ -45,6 +57,10 @@ TRUTHFUL = repair(
     [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], lo.PureLDP(2.0), inputs=INPUTS
 ).mechanism
 PURE = lo.PureLDP(1.0)
+SECOND = UPPER / UPPER.sum()
+RATE = stages.Rate((0.5, 4.0), most=2)
+COUNTED = lo.Mechanism(CHANNEL.to_numpy(), [0, 1, 2], OUTPUTS)
+SEEN = pd.Series([400, 250, 150, 200], OUTPUTS)
 
 
 BUDGETS = pd.DataFrame([[0.1, 1.0, 0.2], [0.7, 0.1, 1.0], [2.0, 0.5, 0.1]], INPUTS, INPUTS)
@@ -166,6 +182,37 @@ ALIGNED = {
         PRIORS,
         lambda p: sweep(lo.Problem(PRIOR, "identity", PURE), [1.0], p).column("value"),
     ),
+    "studies.best_of(prior)": (
+        PRIOR,
+        lambda p: studies.best_of([lo.Problem(each, SQUARE, PURE) for each in (PRIOR, p)]).values,
+    ),
+    "studies.best_of(utility)": (
+        SQUARE,
+        lambda u: (
+            studies.best_of(
+                lo.Problem(PRIOR, each, PURE, inputs=INPUTS, outputs=INPUTS) for each in (SQUARE, u)
+            ).values
+        ),
+    ),
+    "hypotheses.best(second)": (PRIOR, lambda p: hypotheses.best(SECOND, p, 1.0).optimum.value),
+    "BinaryTest.of(first)": (
+        PRIOR,
+        lambda p: hypotheses.BinaryTest.of(TRUTHFUL, p, SECOND).log_ratios,
+    ),
+    "BinaryTest.of(second)": (
+        PRIOR,
+        lambda p: hypotheses.BinaryTest.of(TRUTHFUL, SECOND, p).log_ratios,
+    ),
+    "stages.estimate(reports)": (
+        SEEN,
+        lambda r: stages.estimate(RATE, COUNTED, r, check_fit=False).values,
+    ),
+    "stages.estimate(pilot=)": (
+        SEEN,
+        lambda r: (
+            stages.estimate(RATE, COUNTED, SEEN, pilot=[(COUNTED, r)], check_fit=False).values
+        ),
+    ),
     "bins(values)": (VALUES, lambda v: found(closed_forms.bins(PRIOR, v, 1.0))),
     "kernel(prior)": (PRIOR, lambda p: found(closed_forms.kernel(DISTANCE, p, 2.0))),
     "kernel(distance)": (DISTANCE, lambda d: found(closed_forms.kernel(d, PRIOR, 2.0))),
@@ -261,6 +308,10 @@ STATING = {
         lambda c: lo.Secrets(1.0, {"s": PRIOR, "t": VALUES}).audit(c).epsilon,
     ),
     "PairwiseLDP.audit": (CHANNEL, lambda c: lo.PairwiseLDP(BUDGETS).audit(c).epsilon),
+    "hypotheses.best(first)": (
+        PRIOR,
+        lambda p: hypotheses.best(p, SECOND, 1.0).optimum.value,
+    ),
     "top_k": (PRIOR, lambda p: found(closed_forms.top_k(p, 2.0))),
     "binary": (PRIOR[:2] / 0.8, lambda p: closed_forms.binary(p, 2.0).value),
     "least_epsilon": (PRIOR, lambda p: closed_forms.least_epsilon(p, 0.7)),

@@ -22,6 +22,7 @@ those of the papers."""
 NEEDED = {
     "matplotlib": "matplotlib",
     "datasets.load": "statsmodels",
+    "statsmodels.api": "statsmodels",
     "plotly.data": "plotly",
     "cvxpy": "cvxpy",
     "distributed": "distributed",

@@ -61,6 +61,9 @@ def parts() -> Iterator[tuple[str, str, str]]:
     for table, names in {"utility": [*NAMED], **kinds}.items():
         for name in names:
             yield f"the kind {name} of [{table}]", "docs/model_files.md", f'"{name}"'
+            if table != "workload":  # whose members the reference lists by itself
+                word = f"ldpopt.{table}.{name}"
+                yield f"the function {word}", "docs/reference/problem.md", word
 
 
 @pytest.mark.parametrize(("thing", "page", "words"), list(parts()))

@@ -35,7 +35,10 @@ def left() -> Counter[str]:
 
 
 def test_no_new_break(breaks, left):
-    assert not list((breaks - left).elements()), "python tests/rooms.py names the places"
+    assert not list((breaks - left).elements()), (
+        "python tests/rooms.py names the places; a room that needs more tokens for something new "
+        "has its budget, and for whom it was raised, in tests/project/rooms.toml"
+    )
 
 
 def test_what_is_mended_leaves_the_list(breaks, left):

@@ -1,5 +1,5 @@
 """Random calls of every public name end in a result, in a refusal, or in Python's own TypeError
-about the signature.
+about the signature; what refuses arguments says so in its docstring.
 
 LDPOPT_TESTS=thorough pytest tests/refusals/test_public_calls.py makes 50 000 calls.
 ``python benchmarks/calls.py`` prints how they end.
@@ -7,6 +7,7 @@ LDPOPT_TESTS=thorough pytest tests/refusals/test_public_calls.py makes 50 000 ca
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -26,12 +27,25 @@ def test_a_public_call_ends_in_a_result_or_a_refusal(
     group: str, limited: Callable[[Callable[[], Any]], Any]
 ) -> None:
     faults = []
+    silent = set()
     for place, target in enumerate(GROUPS[group]):
         for seed in range(number_of_calls(target, place, thorough_or(False, True))):
             ended = try_call(target, seed, limited)
             plt.close("all")
             faults += [f"{target.name} {seed}: {ended.detail}"] if ended.how == "fault" else []
+            if ended.how == "refusal" and lists_parameters_only(target):
+                silent.add(target.name)
     assert not faults, "\n".join(faults)
+    assert not silent, 'these refuse arguments: their docstrings need a section "Raises"'
+
+
+def lists_parameters_only(target: Target) -> bool:
+    """Whether the docstring lists parameters, but not what is raised."""
+    thing = documented()[target.name] if target.owner is None else None
+    if target.owner is not None:
+        thing = inspect.getattr_static(target.owner, target.attribute)
+    text = inspect.getdoc(thing) or ""
+    return "Parameters\n---" in text and "Raises\n---" not in text
 
 
 def test_the_thorough_set_makes_enough_calls() -> None:

@@ -166,6 +166,11 @@ class LatticeNoise:
         ----------
         points : array_like of int, shape (N, n)
             Sums of columns; in one dimension also shape (N,).
+
+        Raises
+        ------
+        StatementError
+            If a point is not of integers, or of another dimension.
         """
         return np.asarray(np.exp(-float(self.epsilon) * self.words.level(points)) / self.normalizer)
 

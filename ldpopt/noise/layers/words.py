@@ -57,6 +57,12 @@ class WordMetric:
         Radius ``w`` and norm ``p`` of the ball, as in `LatticeNoise`; ``0`` is the point 0.
         Default: ``0`` and ``2``.
 
+    Raises
+    ------
+    StatementError
+        If the columns are not integers below 2**20 in size or all zero, the radius is negative, or
+        the norm is not 1, 2 or infinite.
+
     Notes
     -----
     ``L(r)`` and ``L(r + v)`` differ by at most one for every column ``v``, which implies privacy.
@@ -112,6 +118,11 @@ class WordMetric:
         ----------
         points : array_like of int, shape (N, n)
             Sums of columns; in one dimension also shape (N,).
+
+        Raises
+        ------
+        StatementError
+            If a point is not of integers, or of another dimension.
         """
         wanted = self._code(_read_points(points, self.dimension))
         levels = np.full(len(wanted), -1, dtype=np.int64)

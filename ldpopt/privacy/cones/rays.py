@@ -67,6 +67,7 @@ class Rays(RayList):
         if (self.below == ZERO).any():
             return Columns(np.where(self.below == ZERO, 0.0, values), 0.0, 1.0)
         spread = float(-np.expm1(-self.depth))
+        # v = (exp(-nats) - base) / spread without the difference of two near numbers
         return Columns(
             values * -np.expm1(nats - self.depth) / spread, float(np.exp(-self.depth)), spread
         )

@@ -235,7 +235,7 @@ class TieLengths:
         """The ties of one part, whose answers are renumbered."""
         place = np.full(len(self.paths), -1)
         place[part] = np.arange(len(part))
-        kept = place[self.first] >= 0
+        kept = place[self.first] >= 0  # then the second answer is in the part, too
         return TieLengths(
             place[self.first[kept]],
             place[self.second[kept]],

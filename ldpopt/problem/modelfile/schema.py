@@ -461,7 +461,8 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
         "List should have (at .* items?) after validation, not .*", r"a list of \1", wanted
     )
     problem = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
-    raise page.error((*key, *place), problem, "see `Model files` in the documentation", code="type")
+    do = "see `Model files` in the documentation, or for a survey `The questionnaire`"
+    raise page.error((*key, *place), problem, do, code="type")
 
 
 def _wrong(problem: str, do: str = "", *, key: str = "", code: str = "") -> PydanticCustomError:

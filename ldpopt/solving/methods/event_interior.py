@@ -55,8 +55,8 @@ class EventInteriorPoint(Method):
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the size and the number of rounds from which the method is used."""
         return (
-            f"used if the generated rows have more than {form.event_nonzeros(limits)} non-zeros, "
-            f"or after {limits.event_round} rounds"
+            f"used if the generated rows have more than {form.event_nonzeros(limits)} non-zeros "
+            f"and do not end soon, or after {limits.event_round} rounds"
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
@@ -144,6 +144,7 @@ class _EventSolve:
         at = result.point
         channel = np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
+        # raised by the largest shortfall of an output, so that no output lacks anything
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
         program, events = _with_events(self.program, self.task, self.unit * shares)
         duals = _duals(program, sums, self.sign * self._prior(at), self.sign * events)

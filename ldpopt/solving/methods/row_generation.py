@@ -82,6 +82,7 @@ class _Generation:
         self.inner: Float | None = None
         self.seen: set[bytes] = set()
         self.rounds = 0
+        self.most_violated = 0  # entries of the rows of a round
         # Only the last point is refined; earlier ones are used to find rows.
         self.is_rough = Feature.ROUGH in self.solver.features
         self.outcome = Outcome(Status.FAILED, "")
@@ -158,7 +159,10 @@ class _Generation:
         )
         if not self.may_switch or form.n < 2 or not has_event_interior:
             return None
-        many = form.event_nonzeros(limits)
+        violated = sum(len(block.row) for block in blocks)
+        self.most_violated = max(self.most_violated, violated)
+        is_falling = form.is_expected and violated < limits.event_falling * self.most_violated
+        many = max(form.event_nonzeros(limits), limits.event_falling_nonzeros * is_falling)
         is_large = self.program.nnz > many and form.n >= limits.event_inputs
         if not is_large and self.rounds not in (limits.event_round, limits.generation_rounds - 1):
             return None

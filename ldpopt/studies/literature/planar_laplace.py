@@ -184,7 +184,7 @@ def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:
 
 def cell_masses(points: Float, epsilon: float) -> Float:
     """Probability, shape (n, n), that planar Laplace noise around a place x ends in the cell of a
-    place y.
+    place y: 1 in the cell of x, and what flows from there through the walls.
     """
     masses = np.eye(len(points))
     for wall in walls(points):

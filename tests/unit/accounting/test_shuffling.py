@@ -19,6 +19,7 @@ from ldpopt.accounting import compose, shuffled, target
 from ldpopt.accounting.blanket import Blanket
 from ldpopt.accounting.curve import compared
 from ldpopt.accounting.lattice import positive_part
+from ldpopt.accounting.privacy_loss import ChannelSource, all_pairs
 from ldpopt.accounting.rough_blanket import FINENESS, rough_excess
 from ldpopt.accounting.shuffled_reports import Shuffled
 
@@ -119,6 +120,59 @@ def test_the_positive_part_of_a_sum_is_above_the_exact_one():
     for fineness in (2, 16, 64):
         found = positive_part(values, masses, n, fineness)
         assert exact <= found <= exact * (1 + Fraction(1, 2 * fineness))
+
+
+def test_a_sum_on_a_coarser_lattice_is_above_the_exact_one_and_close():
+    n = 400  # coins whose sum is known exactly, and has more than 1000 places to a deviation
+    p = Fraction(5, 8)
+    values = [Fraction(100, 97), Fraction(-171, 89)]
+    exact = Fraction(0)
+    for k in range(n + 1):
+        total = k * values[0] + (n - k) * values[1]
+        exact += math.comb(n, k) * p**k * (1 - p) ** (n - k) * max(total, 0)
+    found = [positive_part(values, [p, 1 - p], n, 64, places=each) for each in (1 << 20, 32, 8)]
+    assert exact <= found[0] < found[1] < found[2] < exact * Fraction(21, 20)
+    assert found[1] < exact * Fraction(1005, 1000)
+
+
+def noisy_design(seed):
+    """A channel whose pairs of answers differ by units of the masses only: two of 10 answers are
+    reported, and some of these sets by two reports of equal ratios."""
+    rng = np.random.default_rng(seed)
+    sets = [*itertools.combinations(range(10), 2), (0, 1), (4, 7)]
+    weights = [0.5 if each in [(0, 1), (4, 7)] else 1.0 for each in sets]
+    likely = [[3.0 if x in each else 1.0 for each in sets] for x in range(10)]
+    counts = (np.array(likely) * weights / 63 * 2.0**53).astype(np.int64)
+    counts += rng.integers(-6, 7, counts.shape)
+    counts[:, 0] += (1 << 53) - counts.sum(axis=1)
+    return ChannelSource(counts, *all_pairs(10))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_that_differ_by_the_rounding_of_masses_are_one_pair(seed):
+    channel = noisy_design(seed)
+    assert len(Blanket(channel, 5000).rows) == 1
+    counts = channel.counts.tolist()
+    least = channel.counts.min(axis=0).tolist()
+    unit = 1 << 53
+    a = Fraction(11, 10)
+    found = Blanket(channel, 2).excess(a)
+    for x, z in [(0, 1), (4, 7), (3, 8)]:
+        values = [
+            ((p - a * q) / m, Fraction(m, unit))
+            for p, q, m in zip(counts[x], counts[z], least, strict=True)
+        ]
+        values.append((Fraction(0), 1 - sum(mass for _, mass in values)))
+        exact = sum(
+            max(first + second, 0) * mass * other
+            for (first, mass), (second, other) in itertools.product(values, repeat=2)
+        )
+        assert exact / 2 <= found <= exact / 2 * (1 + Fraction(1, 20))
+
+
+def test_pairs_of_other_ratios_stay_apart():
+    table = np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]])
+    assert len(Blanket(compared(table, None), 1000).rows) == 3  # three more by the symmetry
 
 
 def variation_ratio(e, n, k, a):
@@ -275,7 +329,7 @@ def test_the_bound_below_1_follows_from_that_above_1():
         direct = source.upper.excess(a)
         assert float(source._excess(a)) == pytest.approx(float(direct), rel=1e-3)
     one_sided = Shuffled(compared(response(4, 1.0), [(0, 1)]), 25)
-    assert one_sided._excess(Fraction(4, 5)) == one_sided.upper.excess(Fraction(4, 5))
+    assert one_sided._excess(Fraction(4, 5)) == one_sided._interpolated.excess(Fraction(4, 5))
 
 
 def test_an_epsilon_of_shuffled_reports_has_a_lower_side():

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 import ldpopt_check
 from builders import cases, refused
+from ldpopt import plotting
 from ldpopt.accounting import CurveCertificate, compose, permanent, strategies
 from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.certificate.documents import digest_of, text_of
@@ -236,6 +237,36 @@ def test_answers_that_are_fixed_beforehand(seed, zeros, reports):
     points = curve.tradeoff()
     assert (np.diff(points[:, 0]) >= -1e-12).all()
     assert (np.diff(points[:, 1]) <= 1e-12).all()
+
+
+def test_a_curve_of_fixed_answers_says_so_wherever_it_is_shown(tmp_path, capsys):
+    fixed = compose([(COIN, 20)], answers="fixed")
+    adaptive = compose([(COIN, 20)])
+    assert "on answers given before anybody saw a report" in fixed.in_words
+    assert "before anybody" not in adaptive.in_words
+    shown = dict(part for part in fixed.facts().parts if isinstance(part, tuple))
+    assert shown["answers"].startswith("fixed:")
+    assert "reveal more" in shown["answers"]
+    shown = dict(part for part in adaptive.facts().parts if isinstance(part, tuple))
+    assert shown["answers"].startswith("adaptive:")
+    assert "fixed answers" in repr(fixed)
+    assert "fixed" not in repr(adaptive)
+    assert "on fixed answers" in plotting.privacy_curve(fixed, points=2).get_title()
+    # one answer is fixed before its report: nothing is assumed
+    assert "answers" not in dict(
+        part for part in compose([COIN]).facts().parts if isinstance(part, tuple)
+    )
+    # a file claims what holds for every strategy, also if it is of a fixed curve
+    path = tmp_path / "a.json"
+    fixed.prove(1e-3).save(path)
+    read = CurveCertificate.load(path)
+    assert read.recheck() == ()
+    assert "chosen by earlier reports" in read.facts().text(400)
+    epsilon, delta = read.claims[-1]
+    assert epsilon == fixed.epsilon(1e-3)
+    assert delta >= adaptive.delta(epsilon) > 1e-3
+    assert ldpopt_check.main([str(path)]) == 0
+    assert "chosen by earlier reports" in capsys.readouterr().out
 
 
 def test_too_many_ways_to_answer_beforehand_are_refused():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import refused
+from builders import refused, truth_or_another
 from ldpopt.auditing.black_box import audit_sampler
 from ldpopt.errors import StatementError
 
@@ -27,7 +27,7 @@ def test_bounds_are_nearly_tight(epsilon):
 
 
 def test_mechanisms_are_black_boxes_too():
-    mechanism = lo.closed_forms.randomized_response(4, 1.0).mechanism
+    mechanism = lo.Mechanism(truth_or_another(4, 1.0))
     box = lambda x, size, rng: mechanism.sample([x] * size, rng=rng)  # noqa: E731
     assert 0.9 < audit_sampler(box, 0, 1, draws=100_000, rng=3) <= 1.0
 

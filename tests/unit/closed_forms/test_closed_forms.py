@@ -157,3 +157,16 @@ top_k([0.5, 0.5], 1.0).sampler.sample([0, 1])
 print(sorted({{"scipy", "networkx", "pandas", "matplotlib", "cvxpy", "pulp"}} & set(sys.modules)))
 """
     assert run_python(code).stdout.strip() == "[]"
+
+
+BUDGETS = [0.05, 0.5, 1.0, 2.5, 8.0, "log(3)"]
+UNIFORM = [0.25] * 4
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS)
+def test_closed_forms_use_their_whole_epsilon(epsilon):
+    for form in (closed_forms.top_k(UNIFORM, epsilon), closed_forms.path_graph(UNIFORM, epsilon)):
+        budget = float(form.epsilon)
+        found = form.mechanism.audit(form.privacy)
+        assert found.verdict == "certified"
+        assert found.epsilon == pytest.approx(budget, abs=1e-9)

@@ -161,6 +161,31 @@ def test_another_section_begins_a_page(call: Call) -> None:
     assert pages(call) == []
 
 
+def test_what_is_repeated_comes_again_at_the_end_on_a_page_of_its_own(call: Call) -> None:
+    questions: list[dict[str, Any]] = [
+        CHOICE | {"name": "a", "repeat": "?", "section": "one", "matrix": "m"},
+        CHOICE | {"name": "b"},
+        CHOICE | {"name": "c", "repeat": "?"},
+    ]
+    found = call("asTheyAreAsked", questions)
+    assert [one["key"] for one in found] == ["a", "b", "c", "c again", "a again"]
+    assert [one["name"] for one in found] == ["a", "b", "c", "c", "a"]
+    assert found[-1]["table"] == "m"
+    assert "matrix" not in found[-1]
+    assert [one["key"] for one in call("asTheyAreAsked", questions[1:2])] == ["b"]
+    pages = call("pagesOf", found)
+    assert [[one["key"] for one in page] for page in pages] == [
+        ["a", "b", "c"],
+        ["c again", "a again"],
+    ]
+    by_name = "(questions => answersByName(questions, ({ key }) => (key === 'b' ? null : key)))"
+    assert call(by_name, found) == {
+        "a": ["a", "a again"],
+        "b": None,
+        "c": ["c", "c again"],
+    }
+
+
 def test_the_rows_of_a_matrix_stand_together(call: Call) -> None:
     names = ["x", "m", "m", None, "m", "n"]
     questions = [{"name": str(k)} | ({"matrix": one} if one else {}) for k, one in enumerate(names)]

@@ -127,7 +127,7 @@ def mutants() -> Iterator[tuple[str, str]]:
 
 
 def test_the_module_is_short_and_needs_nothing() -> None:
-    assert len(DRAW.read_text(encoding="utf-8").splitlines()) < 240
+    assert len(DRAW.read_text(encoding="utf-8").splitlines()) < 250
     assert not re.search(r"Math\.random|\bimport\b|\beval\b|innerHTML|fetch", CODE)
 
 

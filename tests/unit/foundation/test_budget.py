@@ -4,9 +4,9 @@ rounding step, refusals."""
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
+import random
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ldpopt_check
 from builders import refused
 from ldpopt.errors import StatementError
 from ldpopt.foundation import budget as module
@@ -24,11 +23,12 @@ from ldpopt.foundation.budget import (
     Budget,
     budget_above,
     decimal_of,
+    epsilon_above,
+    log_above,
     log_enclosure,
     round_down,
     round_up,
 )
-from ldpopt.privacy.plain import plain_budget
 
 TIGHT = 1 + Fraction(1, 2**180)
 
@@ -306,20 +306,6 @@ def test_dyadic_budgets_keep_all_bits(number, bits):
         assert Budget(epsilon).nats == Fraction(epsilon)
 
 
-@given(numbers, st.lists(st.integers(1, 100), min_size=1, max_size=12))
-def test_the_shares_of_a_budget_add_up_to_it(epsilon, parts):
-    budget = Budget(epsilon)
-    shares = [budget.share(Fraction(part, sum(parts))) for part in parts]
-    assert sum((share.nats for share in shares), Fraction(0)) == budget.nats
-    for share in shares:
-        assert Budget(share.exact_text).nats == share.nats
-        plain = json.loads(json.dumps(plain_budget(share)))
-        assert Budget(plain).nats == share.nats
-        ratio, low, high = ldpopt_check.nats(plain)
-        is_exact = 1 if epsilon == 0 else None  # e**0 = 1
-        assert (ratio, low, high) == (is_exact, share.nats, share.nats)
-
-
 @given(fractions, st.integers(1, 12))
 def test_the_shares_of_a_logarithm_stay_below_it(ratio, count):
     budget = Budget(f"log({ratio})")
@@ -392,3 +378,17 @@ def test_budgets_near_a_float_are_rounded_up(nats):
         below = Budget(f"log({(exponential * (1 - hair)).limit_denominator(10**180)})")
         assert below.rounded_up in (nats, math.nextafter(nats, math.inf))
     assert Budget(nats).rounded_up == nats
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_digits_of_a_logarithm_decide_as_all_of_them(seed):
+    rng = random.Random(seed)
+    ratios = [Fraction(rng.randrange(1, 2**53), rng.randrange(1, 2**53)) for _ in range(40)]
+    ratios += [Fraction(10**301), 1 + Fraction(1, 10**30), Fraction(102, 100), Fraction(3)]
+    for _ in range(20):  # next to the exponential of a float or decimal, few digits do not decide
+        nats = Fraction(rng.uniform(0.01, 600)) if rng.random() < 0.5 else decimal_of(rng.random())
+        ends = Budget(nats).enclosure()
+        ratios += [*ends, ends[0] * (1 - Fraction(1, 2**52))]
+    for ratio in ratios:
+        at_least_one = max(ratio, 1 / ratio)
+        assert log_above(at_least_one) == epsilon_above(log_enclosure(at_least_one)[1])

@@ -29,3 +29,26 @@ def test_devices_are_written_in_place_and_errors_keep_the_old_file(
     assert Path("old").read_text() == "new"
     with pytest.raises(ModelFileError), replacing("."):
         pass
+
+
+def test_a_file_is_whole_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def synced(handle: int) -> None:
+        assert os.path.getsize(hidden()) == 3
+        done.append("synced")
+
+    def hidden() -> Path:
+        return next(tmp_path.glob(".new.*.ldpopt-part"))
+
+    rename = os.replace
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("renamed"), rename(*names)))
+    with replacing(tmp_path / "new") as stream:
+        stream.write("all")
+        assert not (tmp_path / "new").exists()
+    assert done == ["synced", "renamed"]
+    assert (tmp_path / "new").read_text() == "all"
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import math
+import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
 
@@ -467,3 +468,23 @@ def test_the_best_protocol_is_near_the_optimum_short_and_named_with_its_reason()
     assert isinstance(frequencies.best(20_000, 1.0, 10).protocol, frequencies.LinearHash)
     with pytest.raises(StatementError, match="people = 0"):
         frequencies.best(4, 1.0, 0)
+
+
+def test_bits_of_many_labels_are_counted_without_a_second_table():
+    protocol = frequencies.UnaryEncoding(20_000, 1.0)
+    reports = protocol.privatize(np.arange(300), rng=1)
+    weights = np.linspace(1, 2, 300)
+    for table, shares in ((reports, weights), (reports.view(np.uint8), None)):
+        protocol.count(table[:2], weights=None if shares is None else shares[:2])  # imports
+        tracemalloc.start()
+        counts = protocol.count(table, weights=shares)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < reports.nbytes
+        right = reports.sum(axis=0) if shares is None else shares @ reports
+        assert counts.values == pytest.approx(right, rel=1e-12)
+    numbers = reports.astype(np.uint8)
+    numbers[277, 5] = 2
+    with refused("bits") as caught:
+        protocol.count(numbers)
+    assert "report 277" in str(caught.value)

@@ -15,9 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from builders import refused, run_cli
-from ldpopt import Mechanism, SecretKey, Survey
-from ldpopt.closed_forms import randomized_response
+from builders import refused, truth_or_another
+from ldpopt import Mechanism, SecretKey
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.mechanism.keyed import Keyed, KeyedDraws
 from ldpopt.mechanism.privatizing import privatize_file
@@ -116,23 +115,6 @@ def test_the_masses_are_those_of_the_mechanism() -> None:
         ).all()
 
 
-def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_name() -> None:
-    frame = pd.DataFrame(
-        {"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]}
-    )
-    survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
-    found = survey.privatize(frame, key=KEY, id="id")
-    assert found["a"].isna().tolist() == [False, True, False]
-    assert (
-        found["a"].tolist()[::2]
-        == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
-    )
-    assert (
-        found["b"].tolist()
-        == COIN.sample(["no", "no", "yes"], key=KEY, id=["x", "y", "z"], question="b").tolist()
-    )
-
-
 @pytest.mark.parametrize(
     ("ids", "code", "value"),
     [
@@ -209,36 +191,6 @@ def test_files_of_keys_are_private_never_replaced_and_read_back(tmp_path: Path) 
     assert "00ff" not in str(error.value)
 
 
-def test_the_command_line_repeats_and_refuses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    COIN.save("coin.json")
-    pd.DataFrame({"a": ANSWERS, "person": IDS}).to_csv("in.csv", index=False)
-    made = run_cli("key", "secret.key")
-    assert made.exit_code == 0
-    key = SecretKey.load("secret.key")
-    assert key.name in made.stdout
-    command = ["privatize", "coin.json", "in.csv", "-c", "a"]
-    for name in ("one.csv", "two.csv"):
-        assert run_cli(*command, "-o", name, "--key", "secret.key", "--id", "person").exit_code == 0
-    assert Path("one.csv").read_bytes() == Path("two.csv").read_bytes()
-    expected = COIN.sample(ANSWERS, key=key, id=IDS, question="a").tolist()
-    assert pd.read_csv("one.csv")["a"].tolist() == expected
-    for extra, what in (
-        (["--key", "secret.key"], "belong together"),
-        (["--key", "secret.key", "--id", "person", "--seed", "1"], "not from both"),
-        (
-            ["--key", "in.csv", "--id", "person"],
-            "others than its owner" if os.name == "posix" else "not a key",
-        ),
-    ):
-        found = run_cli(*command, "-o", "three.csv", *extra)
-        assert found.exit_code == 2
-        assert what in found.stderr
-    assert run_cli("key", "secret.key").exit_code == 2
-
-
 def written(path: Path, **changes: object) -> Path:
     """A file of a key, with some of its fields changed."""
     data = {"format": "ldpopt key 1", "name": KEY.name, "key": KEY._secret.hex()} | changes
@@ -290,30 +242,6 @@ def test_a_file_cut_at_any_place_is_refused(tmp_path: Path) -> None:
         SecretKey.load(path)
 
 
-@pytest.mark.parametrize("call", ["fsync", "write", "link"])
-def test_a_full_disk_leaves_no_file_that_blocks_the_next_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    path = tmp_path / "survey.key"
-    with monkeypatch.context() as patch:
-        if call == "write":
-            patch.setattr(json, "dumps", full)
-        else:
-            patch.setattr(os, call, full)
-        if call == "link":
-            patch.setattr(os, "replace", full)
-        with pytest.raises(ModelFileError, match="No space left"):
-            KEY.save(path)
-        assert "No space left" in run_cli("key", path).stderr
-    assert list(tmp_path.iterdir()) == []
-    assert run_cli("key", path).exit_code == 0
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert [one.name for one in tmp_path.iterdir()] == ["survey.key"]
-
-
 def test_a_full_device_is_reported(tmp_path: Path) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("no such device")
@@ -341,7 +269,7 @@ def test_a_file_system_without_links_has_keys_too(
 def test_a_changed_answer_shows_as_often_as_documented(size: int, chance: float) -> None:
     """The report changes with probability 1 - sum_y P(y|x) P(y|x'), and never if the answer
     stays."""
-    response = randomized_response(size, 1.0).mechanism
+    response = Mechanism(truth_or_another(size, 1.0))
     first, second = response.channel[:2]
     expected = 1 - float(first @ second)
     assert round(expected, 2) == chance

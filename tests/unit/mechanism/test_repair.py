@@ -476,3 +476,13 @@ def test_the_mechanism_of_a_repair_is_the_audited_one(audits, notion):
         np.random.default_rng(1).dirichlet(np.full(4, 0.5), size=4), NOTIONS[notion](1.0)
     )
     assert any(np.array_equal(one.channel, fixed.mechanism.channel) for one in audits)
+
+
+@pytest.mark.parametrize("units, is_filled", [(4, True), (5, False)])
+def test_rows_are_filled_up_only_if_their_masses_are_at_most_the_total(units, is_filled):
+    # four units are left for rows of two reports; a fifth one vanishes in a sum of floats
+    values = np.array([[0.5, 0.5 + units * 2.0**-53]] * 2)
+    cone = module._Cone.of_ties(PureLDP(1.0).ties((0, 1)))
+    filled = module._fill(values, np.array([0.5, 0.5]), 1.0, 2.0, 0.0, cone)
+    assert (filled is not None) == is_filled
+    assert filled is None or filled.astype(np.int64).sum(axis=1).tolist() == [2**53, 2**53]

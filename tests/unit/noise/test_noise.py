@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from builders import refused
+from ldpopt import noise
 from ldpopt import noise as public
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.noise import Geometric, Laplace, NeighborPartition, Noise, Staircase, optimal_widening
@@ -229,3 +230,10 @@ def test_moments_are_computed_once_for_all_budgets():
     moments = part.moments
     assert part.noise(1.0).partition.moments is moments
     assert np.all(np.diff([part.noise(e).expected_abs for e in np.linspace(0.1, 5, 20)]) < 0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3])
+def test_tiny_budgets_are_drawn(epsilon):
+    """Mean size is 1 / epsilon, within six deviations."""
+    drawn = np.abs(noise.Geometric(1, epsilon).sample(20_000, rng=3)).astype(float)
+    assert abs(drawn.mean() * epsilon - 1) < 6 / np.sqrt(20_000)

@@ -1,5 +1,7 @@
 """Extreme points: counts, structure, orbits and the best one for a problem."""
 
+from __future__ import annotations
+
 import math
 import re
 from fractions import Fraction
@@ -377,3 +379,19 @@ def test_what_is_no_notion_is_told_all_notions(refusing):
 def test_wrong_sizes_are_rejected(n):
     with pytest.raises(StatementError):
         extreme_points(LOG3, n)
+
+
+def test_extreme_points_of_separate_parts():
+    graph = nx.Graph([(0, 1)])
+    graph.add_node(2)
+    points = lo.extreme_points(lo.GraphDP("log(3)", graph, "separate"), 3, 2)
+    # Four of the pair, each with two of the third input.
+    assert points.count == 8
+
+
+def test_extreme_points_of_other_notions():
+    complete = lo.GraphDP("log(3)", nx.complete_graph(3))
+    assert lo.extreme_points(complete, 3).count == 33
+    assert lo.extreme_points(lo.OneSided("log(2)", [0]), 2).count == 4
+    with refused("one-condition", NotRepresentableError):
+        lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)

@@ -13,7 +13,7 @@ import ldpopt as lo
 from builders import refused
 from ldpopt import ApproximateLDP, CurveLDP, neighbors
 from ldpopt.auditing.exact_matrices import exact
-from ldpopt.privacy.notion import from_table
+from ldpopt.privacy.notion import from_table, with_epsilon
 
 POINTS = [(0.2, 0.2), ("log(2)", 0.08), (2.0, 0.0)]
 
@@ -103,7 +103,7 @@ def test_what_is_no_curve(points, code):
 
 def test_a_curve_has_no_epsilon_of_its_own():
     with refused("no-epsilon"):
-        lo.sweep(lo.Problem([0.5, 0.5], "identity", CurveLDP(POINTS)), [1.0])
+        with_epsilon(CurveLDP(POINTS), lo.Budget(1.0))
     with pytest.raises(lo.errors.LdpoptError):
         from_table({"kind": "approximate", "curve": POINTS, "epsilon": 1.0}, "abc")
 

@@ -16,6 +16,7 @@ from builders import refused
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.normal import normal_cdf, probit
 from ldpopt.privacy import GaussianLDP
+from ldpopt.privacy.notion import with_epsilon
 from ldpopt.solving.formulation import formulate
 
 NORMAL = NormalDist()
@@ -215,7 +216,7 @@ def test_what_has_no_rows_and_no_epsilon() -> None:
     with refused("curved", NotRepresentableError):
         lo.solve(problem, form="pairwise")
     with refused("no-epsilon"):
-        lo.sweep(problem, [1.0])
+        with_epsilon(problem.privacy, lo.Budget(1.0))
 
 
 def test_decimals_are_exact() -> None:

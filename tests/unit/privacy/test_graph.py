@@ -87,7 +87,6 @@ def test_a_complete_graph_is_compact():
     assert answer.solver == "highs (compact)"
     assert answer.value == pytest.approx(0.6, abs=1e-12)
     assert lo.certify(answer).relative_gap < 1e-12
-    assert lo.extreme_points(problem.privacy, 3).count == 33
 
 
 def test_separate_parts_have_to_be_allowed(tmp_path):
@@ -113,11 +112,3 @@ def test_separate_parts_have_to_be_allowed(tmp_path):
     assert lo.GraphDP(1.0, nx.path_graph(3), parts="separate").notes(range(3)) == ()
     with pytest.raises(StatementError, match="'both'"):
         lo.GraphDP(1.0, graph, parts="both")
-
-
-def test_extreme_points_of_separate_parts():
-    graph = nx.Graph([(0, 1)])
-    graph.add_node(2)
-    points = lo.extreme_points(lo.GraphDP("log(3)", graph, "separate"), 3, 2)
-    # Four of the pair, each with two of the third input.
-    assert points.count == 8

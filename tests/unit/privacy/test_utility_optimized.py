@@ -10,7 +10,6 @@ from builders import refused
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.testing import check_notion
 
 LABELS = tuple("abcd")
 
@@ -35,19 +34,6 @@ def best_by_theory(prior, sensitive, epsilon):
         return float(others)
     k = np.arange(1, sensitive + 1)
     return float(((own.cumsum() + (1 - b) * others) / (1 + (k - 1) * b)).max())
-
-
-@pytest.mark.parametrize("sensitive", ["", "a", "bd", "abcd"])
-def test_all_checks_of_a_notion_pass(sensitive):
-    check_notion(lo.UtilityOptimizedLDP(1.0, list(sensitive)), LABELS)
-
-
-@pytest.mark.parametrize(
-    "outputs, protected", [("abcdx", None), ("abcdx", "abcx"), ("xy", None), ("cdx", None)]
-)
-def test_other_reports(outputs, protected):
-    notion = lo.UtilityOptimizedLDP(1.0, ["a", "b"], None if protected is None else list(protected))
-    check_notion(notion, LABELS, outputs)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0, 30.0, 800.0])
@@ -189,8 +175,6 @@ def test_refusals():
             lo.UtilityOptimizedLDP(1.0, ["a"], ["a"])
         )
     assert "'y'" in str(caught.value)
-    with refused("one-condition", NotRepresentableError):
-        lo.extreme_points(lo.UtilityOptimizedLDP("log(2)", [0]), 2)
 
 
 OWN = lo.UtilityOptimizedLDP("log(2)", ["a"])

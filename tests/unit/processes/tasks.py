@@ -27,3 +27,9 @@ def picky(x: int) -> int:
     if x == 20:
         raise ValueError("x is 20")
     return x
+
+
+def late(x: int) -> int:
+    """Takes longer than a scheduler is left alone."""
+    time.sleep(1.0)
+    return x

@@ -18,6 +18,7 @@ import pytest
 
 from builders import refused, sample_or_all, seconds
 from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.processes import presence
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, run
 from ldpopt.processes.run import RunOptions
@@ -283,3 +284,39 @@ def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ModelFileError, match="named pipe"), record(tmp_path / "pipe"):
         pass
+
+
+def test_a_cluster_without_workers_ends_the_run_and_its_checkpoint_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')
+    monkeypatch.setattr(presence, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(presence, "ASK_SECONDS", 0.1)
+    path = tmp_path / "run.jsonl"
+    done: list[int] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+
+        def leave(finished: int, _: int) -> None:
+            """All workers leave after the first results."""
+            done.append(finished)
+            if finished == 5:
+                cluster.scale(0)
+
+        with refused("no-workers", LdpoptError) as caught:
+            run(tasks.square, POINTS, RunOptions(1, client, record(path), leave))
+        cluster.scale(1)
+        client.wait_for_workers(1, timeout=30)
+        # a worker that takes longer than the limit is there
+        monkeypatch.setattr(presence, "WAIT_SECONDS", 0.0)
+        assert run(tasks.late, {0: 0}, RunOptions(executor=client)).results == {0: 0}
+    assert f"{done[-1]} of 60 points are finished" in str(caught.value)
+    assert 5 <= done[-1] < 60
+    assert "--checkpoint" in str(caught.value)
+    with record(path) as kept:
+        assert len(kept.finished) == done[-1]
+    assert run(tasks.square, POINTS, RunOptions(checkpoint=record(path))).results == SQUARES

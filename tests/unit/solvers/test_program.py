@@ -8,12 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import refused, run_python
+from builders import dense_rows, refused, run_python
 from ldpopt import GraphDP, Problem, PureLDP, RowBlock, constraints
 from ldpopt.solvers.program import Span, plain_names, pulp_sides
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate
-from ldpopt.testing import dense_program
 
 ANSWERS = {"no": 1, "yes": 3}
 
@@ -105,13 +104,13 @@ def test_sides_of_a_row():
     ],
 )
 def test_residual_is_the_largest_violation_of_a_row_or_bound(point, residual):
-    program = dense_program([1, 1], [[1, 1]], 1, 3, column_upper=[4, 2])
+    program = dense_rows([1, 1], [[1, 1]], 1, 3, column_upper=[4, 2])
     assert program.residual(np.array(point, float)) == residual
 
 
 def test_the_matrix_is_the_rows():
     rows = [[1, 0, 2], [0, 0, 0], [0, -3, 0]]
-    program = dense_program([1, 1, 1], rows, 0, 1)
+    program = dense_rows([1, 1, 1], rows, 0, 1)
     assert program.matrix.toarray().tolist() == rows
     assert (program.shape, program.nnz) == ((3, 3), 3)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from builders import dense_rows
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solvers.guarded import UNSCALED_EXPONENT, in_costs, with_unit_costs
-from ldpopt.testing import dense_program
 
-PROGRAM = dense_program(np.ones(4), np.ones((1, 4)), 1, 1)
+PROGRAM = dense_rows(np.ones(4), np.ones((1, 4)), 1, 1)
 
 
 @pytest.mark.parametrize("exponent", [-1000, -11, -10, -9, 0, 9, 10, 11, 1000])

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import hops, refused
+from builders import dense_rows, hops, refused
 from ldpopt.errors import NotRepresentableError, SolverOptionError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status, find
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior import central_path
 from ldpopt.solving.interior.path_following import follow_path
-from ldpopt.testing import dense_program
 
 
 def statement(n=12, privacy=None, sense="gain"):
@@ -211,7 +210,7 @@ def test_unsupported_problems_are_refused(problem, form):
 
 def test_programs_without_a_channel_are_refused():
     with refused("compact-program", NotRepresentableError):
-        find("interior").solve(dense_program([3, 5], [[1, 0], [0, 2]], -np.inf, [4, 12]))
+        find("interior").solve(dense_rows([3, 5], [[1, 0], [0, 2]], -np.inf, [4, 12]))
 
 
 def test_metrics_are_solved_by_outputs_and_cannot_be_sifted():

@@ -56,6 +56,24 @@ def test_interior_point_agrees_with_row_generation(epsilon, delta, sense, object
     assert answer.program.residual(answer.outcome.point) < 1e-9
 
 
+@pytest.mark.parametrize(
+    "changed, objective, switches",
+    [
+        ({}, "expected", False),
+        ({"event_falling": 0.1}, "expected", True),
+        ({"event_falling_nonzeros": 600}, "expected", True),
+        ({}, "worst_case", True),
+    ],
+)
+def test_rows_continue_while_fewer_entries_violate_them(changed, objective, switches):
+    # 690 non-zeros in the second round, with 80 violated entries after 290
+    case = problem(8, 1.0, 0.05, 0, objective=objective)
+    limits = lo.Limits(event_inputs=2, event_nonzeros=500, event_worst_nonzeros=400, **changed)
+    answer = lo.solve(case, limits=limits)
+    assert switches == any("switched to the event interior point" in note for note in answer.notes)
+    assert lo.certify(answer).relative_gap < 1e-9
+
+
 def inner_restriction(case):
     """Optimum if each input's total excess over the column minima is at most delta: n m + n
     rows."""

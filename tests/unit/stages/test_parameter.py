@@ -131,3 +131,12 @@ def test_what_is_refused() -> None:
         estimate(FAMILY, mechanism, counts, pilot=[(mechanism, counts)])
     with refused("pilot"):
         estimate(FAMILY, mechanism, counts, pilot=[mechanism])  # type: ignore[list-item]
+
+
+def test_scores_beyond_the_domain_are_those_of_its_end():
+    for family in (Rate((0.5, 4.0), most=2), family_of(lambda t: [1 - t, t], (0.1, 0.9))):
+        low, high = family.domain
+        assert family.scores(high + 5).tolist() == family.scores(high).tolist()
+        assert family.scores(low - 5).tolist() == family.scores(low).tolist()
+        with refused("real-number"):
+            family.scores([1.0, 2.0])

@@ -457,6 +457,7 @@ def test_statements_that_are_refused(options: Any, code: str) -> None:
     ("question", "code"),
     [
         (Question(YES, only_if={"smokes": "yes"}), "choices-question"),
+        (Question(YES, repeat=True), "choices-question"),
         (list(range(40)), "unlisted-choice"),
     ],
 )

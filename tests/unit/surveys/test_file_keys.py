@@ -47,6 +47,7 @@ OF_QUESTION = {
     "only_if": ('{ first = "yes" }', LABELS),
     "otherwise": ('"a"', LABELS + 'only_if = { first = "yes" }\n'),
     "report": ('"own"', LABELS + 'only_if = { first = "yes" }\n'),
+    "repeat": ("true", LABELS),
     "text": ('{ en = "Do you?", de = "Tun Sie?" }', LABELS),
     "answers": ('{ a = "A" }', LABELS),
     "section": ('"one"', LABELS),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from builders import cases, refused
 from ldpopt import Mechanism
-from ldpopt.cli import app
 from ldpopt.errors import ModelFileError
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
@@ -224,26 +222,6 @@ def test_a_folder_is_neither_read_nor_written_as_a_table(tmp_path):
         with refused("folder", ModelFileError):
             privatize_file(tmp_path / name, tmp_path / "out.csv", {"a": Question(coin)})
     assert not (tmp_path / "out.csv").exists()
-
-
-LONG = b"answer\n" + b"yes\nno\n" * (csv_.BLOCK // 3)
-
-
-def test_after_a_table_that_was_not_read_to_its_end_a_command_skips_the_teardown(monkeypatch):
-    monkeypatch.setattr(csv_, "_unfinished", 0)
-    whole = csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], [])
-    assert sum(len(batch[0]) for batch in whole) == 2 * (csv_.BLOCK // 3)
-    assert not csv_.is_reading()
-    next(csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], []))
-    assert csv_.is_reading()
-    with refused("fields", ModelFileError):
-        list(csv_.CsvRows(io.BytesIO(b"answer\nyes,no\n"), "t").batches([0], []))
-    ended = []
-    monkeypatch.setattr(app.os, "_exit", ended.append)
-    monkeypatch.setattr(app, "app", lambda: sys.exit(2))
-    with pytest.raises(SystemExit):  # because `os._exit` is replaced
-        app.run()
-    assert ended == [2]
 
 
 @pytest.mark.parametrize("ending", [".xls", ".ods", ".csv.zst", ".tsv", ".feather"])

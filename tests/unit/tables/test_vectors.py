@@ -12,6 +12,7 @@ from ldpopt.tables.vectors import (
     column_of_numbers,
     column_of_texts,
     is_there,
+    looked_up,
     numbers_of,
     places_of,
 )
@@ -60,3 +61,12 @@ def test_places_and_lines_of_labels(index: pa.DataType) -> None:
     numbers = pa.array([1.5, None, 2.0]).dictionary_encode()
     assert as_csv([column, column.take(pa.array(range(6, -1, -1)))]) == both.encode()
     assert as_csv([numbers]) == as_csv([numbers.dictionary_decode()])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 8191, 8192, 8193, 30001])
+def test_entries_are_looked_up_in_pieces(rows: int) -> None:
+    table = np.array([5, -2, 7, -1])
+    places = np.random.default_rng(rows).integers(0, 4, rows).astype(np.int32)
+    entries = looked_up(table, places)
+    assert entries.dtype == table.dtype
+    assert np.array_equal(entries, table[places])

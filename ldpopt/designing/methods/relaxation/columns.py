@@ -178,7 +178,9 @@ class FirstOrderMaster:
         return np.asarray(np.sum(parts, axis=0))
 
     def _evaluate(self, root: Float) -> tuple[float, Float]:
-        """Objective with the penalty of the center, and its gradient."""
+        """The augmented Lagrangian of a center ``c = 0`` at ``q = root^2 / |root|^2``, ``ln tr(G
+        M^-1) + multipliers.c + curvature / 2 |c|^2``, and its gradient.
+        """
         total = float(root @ root)
         q = root**2 / total
         value, price = self.objective(q, self.grams)

@@ -47,7 +47,9 @@ class Relaxation(DesignMethod):
     name = "relaxation"
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
-        """Pure privacy, more answers than are listed."""
+        """Pure privacy (only its columns are staircases), and more answers than are listed for a
+        search; up to ``LISTED`` a proof may still list all sets.
+        """
         if form.staircases is None or form.n <= limits.listed_answers:
             return None
         end = ", then that of all sets" if form.n <= LISTED else ""

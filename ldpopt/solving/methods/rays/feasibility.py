@@ -90,6 +90,7 @@ def balanced(columns: Float, table: Float, gap: float, deadline: Deadline) -> Fl
                 return _with_missing_mass(columns, table)
             factor = np.clip(1 + lacking / some.sum(axis=1), 1 / MAX_FACTOR, MAX_FACTOR)
             some *= factor[:, None]  # a copy, near which elements of the cone are found
+            # the geometric mean of the least column of the cone above, and of the largest below
             columns[:, part] = np.sqrt(max_product(kernel, some)) / np.sqrt(
                 max_product(kernel, 1 / some)
             )

@@ -140,7 +140,7 @@ def _started(task: Task, ties: Ties, costs: Float, scale: Scale) -> Progress:
 
 def _generated(task: Task, work: Progress, until: Deadline) -> RaysResult:
     """The result of rounds of all inputs; of the start alone if they need more memory than there
-    is.
+    is, which is refused if the start has no channel.
     """
     from ldpopt.solving.methods.rays.generation import Generation
 

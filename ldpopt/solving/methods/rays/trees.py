@@ -151,6 +151,7 @@ class Trees:
             parent = self.parent[y]
             side = self.side[y]
             left = costs[y] - sums
+            # a tree has at most one multiplier for each input, that of the tie to its parent
             room = value[begin : begin + n]
             count = write_multipliers(
                 root, parent, side, left, self.cone.lengths, spare, node, room
