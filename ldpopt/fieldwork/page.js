@@ -4,6 +4,7 @@ const data = JSON.parse(byId("data").textContent);
 const { form, digest, wording, bytes, to, invited, shared, languages } = data;
 const { columns, choices } = form;  // choices of an epsilon: asked first, and sent
 const asksFirst = choices ? [{ name: "choice", answers: choices.map(({ choice }) => choice), missing: "refuse", missing_answer: null }] : [];
+const isChoice = ({ name }) => choices !== undefined && name === "choice";
 const formOf = Object.fromEntries((choices ?? [{ choice: "" }]).map(({ choice }) => [choice, chosenForm(form, choice)]));
 const questions = new Map(data.questions.map((one) => [one.name, { ...form.questions[one.name], ...one }]));
 const receipt = byId("receipt");
@@ -22,7 +23,7 @@ const textsOf = ({ name }) => stated(texts().questions, name) ?? {};
 const say = {
   words: () => words,
   send: () => (to ? words.send : words.draw),
-  text: (question) => (question === asksFirst[0] ? words.choice : textsOf(question).text || question.name),
+  text: (question) => (isChoice(question) ? words.choice : textsOf(question).text || question.name),
   row: (question) => textsOf(question).row || say.text(question),
   heading: (question) => textsOf(question).heading || question.matrix,
   section: (key) => (key === undefined ? "" : own(stated(texts().sections, key) || key)),
@@ -32,7 +33,7 @@ const say = {
 
 /** An answer of a question, or a tick, in words. */
 function answerText(question, label) {
-  if (question === asksFirst[0]) return make("span", {}, texts().choices[label]);
+  if (isChoice(question)) return make("span", {}, texts().choices[label]);
   const { answers, missing_answer, not_asked, number, repeat, ticks } = question, wordsFor = (one) => stated(textsOf(question).answers, one);
   if (wordsFor(label) !== undefined) return own(wordsFor(label));
   if (label === missing_answer) return make("span", {}, words.no_answer);
