@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ldpopt.problem.prior import read_prior
 
 STEP = 1e-5  # of numeric derivatives, as a share of the domain
 BINS = 60
+GRID = 400  # parts of the domain at which a likelihood is computed
 MOST_BINS = 2000
 REACH = 3.0  # standard deviations beyond the domain that have bins of their own
 
@@ -56,6 +58,12 @@ class AnswerFamily(ABC):
         p = self.probabilities(value)
         slope = (self.probabilities(after) - self.probabilities(before)) / (after - before)
         return np.asarray(np.divide(slope, p, out=np.zeros_like(p), where=p > 0))
+
+    @cached_property
+    def on_grid(self) -> tuple[Float, Float]:
+        """Values over the domain in equal steps, and the probabilities at each, shape (., n)."""
+        values = np.linspace(*self.domain, GRID + 1)
+        return values, np.array([self.probabilities(value) for value in values])
 
     def read(self, theta: Any) -> float:
         """Read a value of the parameter; one beyond the domain becomes its end."""

@@ -23,9 +23,8 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.foundation.numbers import Float, listed_items, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.stages.families import AnswerFamily
+from ldpopt.stages.families import GRID, AnswerFamily
 
-GRID = 400  # parts of the domain at which the likelihood is computed
 BISECTIONS = 60
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -51,8 +50,13 @@ class ParameterLikelihood:
     @cached_property
     def grid(self) -> tuple[Float, Float]:
         """Values over the domain, and the log likelihood at each."""
-        values = np.linspace(*self.family.domain, GRID + 1)
-        return values, np.array([self.at(value) for value in values])
+        values, shares = self.family.on_grid
+        heights = np.zeros(len(values))
+        for mechanism, counts in self.parts:
+            seen = counts > 0
+            with np.errstate(divide="ignore"):
+                heights += np.log(shares @ mechanism.channel[:, seen]) @ counts[seen]
+        return values, heights
 
     @cached_property
     def largest(self) -> tuple[float, float]:
@@ -250,8 +254,8 @@ def nearest_value(family: AnswerFamily, numbers: Float, wanted: Float) -> float:
     def distance(theta: float) -> float:
         return float(((numbers - wanted @ family.probabilities(theta)) ** 2).sum())
 
-    values = np.linspace(*family.domain, GRID + 1)
-    place = int(np.argmin([distance(value) for value in values]))
+    values, shares = family.on_grid
+    place = int(np.argmin(((numbers - shares @ wanted.T) ** 2).sum(axis=1)))
     ends = (values[max(place - 1, 0)], values[min(place + 1, GRID)])
     return float(minimize_scalar(distance, bounds=ends, method="bounded").x)
 
