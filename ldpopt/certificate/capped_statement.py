@@ -8,9 +8,10 @@ which is at most a cap exactly if all values are at most :math:`B_j`, the cap le
 away from the middle :math:`m_j` between the least and the largest number. The influence is that of
 the values that are used, float by float: what a respondent can send is a report of the list, also
 one that no honest answer makes likely, so that every report counts. It is a maximum over answers
-too, because liars have answers of their own, and the worst case is the answer at the other end.
-Values need not be those
-of a left inverse of the channel: a cap keeps no relation between the rows of a workload.
+too, because liars have answers of their own, which are part of what is estimated, and the worst
+case is the answer at the other end. Values need not be those of a left inverse of the channel: a
+cap keeps no relation between the rows of a workload, and so estimated frequencies need not sum to 1
+although each of them is unbiased.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class CappedStatement:
     def of(
         cls, matrix: Float, weights: Float, caps: Float, merged: AnswerClasses
     ) -> CappedStatement:
-        """The statement for classes of answers, with the weights of all answers."""
+        """The statement for classes of answers, with the weights of all answers: equal columns of
+        the workload have the same middle, so that nothing is lost.
+        """
         shares = Statement.of(matrix, weights, merged).weights
         return cls(np.asarray(matrix[:, merged.first]), shares, caps)
 

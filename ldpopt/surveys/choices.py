@@ -189,7 +189,7 @@ def of_choice(survey: Questionnaire, choice: Any) -> dict[str, Any]:
         known = ", ".join(names) or "none: everybody has the same epsilon"
         raise StatementError(
             f"{short_repr(choice)} is not one of the choices",
-            code="choice",
+            code="unknown-choice",
             do=f"name one of {known}",
         )
     return {

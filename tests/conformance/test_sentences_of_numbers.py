@@ -765,6 +765,9 @@ ALWAYS = {
         "of a statement; budgets are divided for the last choice, they ascend"
     ),
     "each person spends epsilon __; _": "the audited odds of a person; with choices the largest",
+    "influence at most": "a heading of the caps of a design, which its certificate proves",
+    "_ % of _ people may send anything: root mean squared error _, the square at most _ % above "
+    "the least one": "of designs for liars only; both numbers are those of their certificate",
     "; it takes all reports as true": "of p-values beside widened intervals, which are not widened",
     "Best of _ problems_": "a title; each has its own certificate",
     "a false report counts as _ people or more, by any mechanism": (

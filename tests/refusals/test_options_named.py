@@ -37,6 +37,7 @@ COMMANDS = {  # files that are not a command's own: by option, the commands that
     ("fieldwork/links.py", "--groups"): ["survey invite"],
     ("fieldwork/links.py", "--smallest"): ["survey invite"],
     ("fieldwork/links.py", "--separator"): ["survey invite", "survey status"],
+    ("processes/presence.py", "--checkpoint"): ALL_WITH,
     ("studies/simulate.py", "--seed"): ["simulate"],
     ("plotting/report/page.py", "--groups"): ["report", "survey report"],
     ("plotting/report/page.py", "--invited"): ["report", "survey report"],

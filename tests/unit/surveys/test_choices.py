@@ -385,7 +385,7 @@ def test_account_is_that_of_the_choice(smokers: Survey) -> None:
         found = smokers.account(3, choice=choice)
         assert found.delta(choice) == alone.delta(choice)
     assert smokers.account().epsilon(0) == pytest.approx(4)
-    with refused("choice"):
+    with refused("unknown-choice"):
         smokers.account(choice=3.0)
     with refused("choices-given"):
         smokers.account(people=1000)
