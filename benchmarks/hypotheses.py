@@ -13,6 +13,7 @@ import math
 import os
 import sys
 import time
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def page() -> str:
         "(measurements-hypotheses)=",
         "# Tests of two distributions",
         "",
-        "Written by `benchmarks/hypotheses.py`. The first distribution is uniform; the second has",
+        f"Written by `benchmarks/hypotheses.py`, {date.today()}. The first distribution is uniform; the second has",
         "the odds $e^{0.3 x}$ for answers at $x$ from -1 to 1 (tilt), or one answer 1.5 times as",
         "common.",
         "",

@@ -12,6 +12,7 @@ import math
 import os
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def main() -> int:
         "(measurements-stages)=",
         "# Surveys in two stages",
         "",
-        "Written by `benchmarks/stages.py`. Each person is asked once; the interval is by the",
+        f"Written by `benchmarks/stages.py`, {date.today()}. Each person is asked once; the interval is by the",
         "second stage alone. Theory: [Two stages](#theory-stages).",
         "",
     ]
