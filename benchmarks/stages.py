@@ -178,8 +178,8 @@ def main() -> int:
         "(measurements-stages)=",
         "# Surveys in two stages",
         "",
-        f"Written by `benchmarks/stages.py`, {date.today()}. Each person is asked once; the interval is by the",
-        "second stage alone. Theory: [Two stages](#theory-stages).",
+        f"Written by `benchmarks/stages.py`, {date.today()}. Each person is asked once; the",
+        "interval is by the second stage alone. Theory: [Two stages](#theory-stages).",
         "",
     ]
     began = time.process_time()
