@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import Int, quoted, short_repr
+from ldpopt.foundation.numbers import Int, quoted, short_repr, truth
 from ldpopt.tables.coding import MISSING, Coder
 from ldpopt.tables.frames import codes_of
 
@@ -42,7 +42,8 @@ class ChannelCoder(Coder):
     """Reads the names of channels."""
 
     def __init__(self, model: Any, as_text: bool = False) -> None:
-        super().__init__(tuple(part.name for part in model.parts), "channel", as_text=as_text)
+        names = tuple(part.name for part in model.parts)
+        super().__init__(names, "channel", as_text=truth(as_text, "as_text"))
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that names no channel."""

@@ -103,6 +103,8 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
         (RANDOM, {}),
         (SCHEME, {"count": facts.count}),
         (TWICE, {}),
+        # before what says that all that follows is about the largest choice
+        (INFLUENCE, {"people": facts.people.replace(".", words["decimal"])}),
         (CHOICE, {}),
         (WARNING, {}),
         (BOUND, chances),
@@ -112,8 +114,7 @@ def promise(facts: PromiseFacts, words: Words, stated: dict[str, QuestionWords])
     # a joint report shows only that one of them was left out
     shown = survey.unprotected if survey.joint is None else survey.unprotected[:1]
     said += [(UNANSWERED, {"question": _question_text(name, stated)}) for name in shown]
-    people = facts.people.replace(".", words["decimal"])
-    said += [(ESTIMATES, {}), (INFLUENCE, {"people": people})]
+    said += [(ESTIMATES, {})]
     return [fill(words[key], **numbers) for topic, numbers in said if (key := topic.say(facts))]
 
 

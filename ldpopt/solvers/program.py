@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.files import require_path
-from ldpopt.foundation.numbers import Float, Int, real_number, shaped_array, truth
+from ldpopt.foundation.numbers import Float, Int, real_number, require_kind, shaped_array, truth
 from ldpopt.foundation.rows import RowBlock
 
 if TYPE_CHECKING:
@@ -282,8 +282,10 @@ class LinearProgram:
 
         for name, factor in (("scale", scale), ("cost_scale", cost_scale)):
             real_number(factor, name, LEAST_SCALE, 1 / LEAST_SCALE)
-        # the base is the class that calls the library
-        highs = highspy.Highs.__base__() if into is None else into
+        empty: Any = highspy.Highs.__base__  # the class that calls the library
+        if into is not None:
+            require_kind(into, empty, "scaled_highs()", "leave into out")
+        highs = empty() if into is None else into
         self._pass_to(highs, scale, cost_scale)
         return highs
 

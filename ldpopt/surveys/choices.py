@@ -77,7 +77,7 @@ def read_choices(choices: Any, epsilon: Any, scheme: str) -> tuple[Any, ...]:
     if len(set(values)) < len(listed_items(choices, "choices")) or len(budgets) < 2:
         raise StatementError(
             f"choices = {short_repr(choices)} are not different budgets, two or more",
-            code="choice-budgets",
+            code="menu",
             do="pass different ones, such as choices=[0.5, 1.0, 2.0, 4.0]",
         )
     if len(budgets) > MOST_CHOICES:

@@ -90,7 +90,7 @@ def read_sources_of_choices(entry: Entry, read: Callable[[Entry], Any]) -> Chose
         name = each["choice"]
         sources[Entry([name.value], name.path, name.key).labels()[0]] = source
     if len(sources) < len(parts) or len(parts) < 2:
-        raise entry.error("there are not two different choices or more", code="choice-budgets")
+        raise entry.error("there are not two different choices or more", code="menu")
     return ChosenSource(sources)
 
 

@@ -437,9 +437,9 @@ COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=YES)
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"choices": [1.0]}, "choice-budgets"),
-        ({"choices": [1.0, 1]}, "choice-budgets"),
-        ({"choices": [1.0, "1.0"]}, "choice-budgets"),
+        ({"choices": [1.0]}, "menu"),
+        ({"choices": [1.0, 1]}, "menu"),
+        ({"choices": [1.0, "1.0"]}, "menu"),
         ({"choices": [k / 10 for k in range(1, 12)]}, "choice-count"),
         ({"choices": [1.0, 2.0], "epsilon": 1.0}, "choices-epsilon"),
         ({"choices": [1.0, 2.0], "scheme": "joint"}, "choices-scheme"),
@@ -480,7 +480,7 @@ def test_a_fixed_mechanism_leaves_the_rest_of_the_choice() -> None:
         ("epsilon = 1.0\n" + STATED, "choices-epsilon"),
         ("waves = { count = 2, epsilon = 2.0 }\n" + STATED, "choices-beside"),
         (STATED + "epsilon = 0.1\n", "choices-question"),
-        (STATED.replace("[0.5, 1.0, 2.0, 4.0]", "[1.0]"), "choice-budgets"),
+        (STATED.replace("[0.5, 1.0, 2.0, 4.0]", "[1.0]"), "menu"),
         (STATED + '[question.x]\ntechnique = { crosswise = "1/6" }\n', "choices-question"),
         (STATED + CONDITIONAL, "choices-question"),
         ('scheme = "joint"\n' + STATED, "choices-scheme"),
