@@ -33,12 +33,16 @@ from ldpopt.foundation.numbers import Float
 LARGEST_PEOPLE = 10**18  # in a file
 
 
-def caps_within(limit: float, spans: Float) -> Float:
-    """Caps of so many spans, rounded up, which only lowers a bound; none of constant numbers."""
-    caps = np.full(len(spans), np.inf)
-    is_used = spans > 0
-    caps[is_used] = np.nextafter(limit * spans[is_used], np.inf)
-    return caps
+def caps_within(limit: float, matrix: Float) -> Float:
+    """Caps of so many spans of each row, rounded up, which only lowers a bound; none of constant
+    numbers.
+    """
+    ends = zip(matrix.max(axis=1).tolist(), matrix.min(axis=1).tolist(), strict=True)
+    # the spans are exact: a difference of floats may be rounded down
+    spans = [Fraction(high) - Fraction(low) for high, low in ends]
+    if limit == np.inf:
+        return np.full(len(spans), np.inf)
+    return np.array([round_up(Fraction(limit) * span) if span else np.inf for span in spans])
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +134,12 @@ class LiarsCertificate(CappedCertificate):
         if not ends or ends[-1] != np.inf or ends != sorted(set(ends)):
             return None
         matrix = self.workload.matrix
-        spans = np.ptp(matrix, axis=1)
         merged = AnswerClasses.under(self.privacy, matrix, self.workload.inputs)
         cone = cone_of(self.privacy, self.workload.inputs)
         least: list[Fraction] = []
         start = Fraction(0)
         for step in self.steps:
-            caps = caps_within(step.spans, spans)
+            caps = caps_within(step.spans, matrix)
             statement: Any = CappedStatement.of(matrix, self.weights, caps, merged)
             if not step.bound.holds(statement, cone):
                 return None

@@ -14,6 +14,7 @@ import ldpopt as lo
 import ldpopt_check as checker
 from builders import refused
 from ldpopt.certificate.design_certificate import certificate_from_dict
+from ldpopt.certificate.liars_certificate import caps_within
 from ldpopt.errors import LdpoptError
 from tampering import with_digest
 
@@ -114,3 +115,17 @@ def test_forged_claims_about_liars_are_refused_by_both() -> None:
         assert is_refused_by_both(with_digest({**data, **change})) == (True, True), name
     weaker = {**data, "criterion": str(2 * criterion), "least": "0"}
     assert is_refused_by_both(with_digest(weaker)) == (False, False)
+
+
+def test_caps_of_spans_are_never_below_them() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        matrix = rng.random((3, 4)) * 10.0 ** rng.integers(-3, 4)
+        limit = float(rng.uniform(1, 3))
+        caps = caps_within(limit, matrix)
+        for row, cap in zip(matrix.tolist(), caps.tolist(), strict=True):
+            exact = F(limit) * (F(max(row)) - F(min(row)))
+            assert exact <= F(cap)
+            assert F(float(np.nextafter(cap, 0))) < exact
+    assert caps_within(2.0, np.ones((1, 3))).tolist() == [np.inf]
+    assert caps_within(np.inf, np.eye(2)).tolist() == [np.inf, np.inf]

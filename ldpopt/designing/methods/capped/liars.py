@@ -77,7 +77,7 @@ class _Search:
 
     def caps(self, spans: float) -> Float:
         """The caps of the numbers that are not constant; infinite for others."""
-        return caps_within(spans, 2 * self.capped.half)
+        return caps_within(spans, self.capped.matrix)
 
     def error(self, variance: float, spans: float) -> float:
         """The error of a variance with liars of some influence."""
@@ -162,7 +162,7 @@ class _Search:
         """The first multipliers that hold exactly at a limit."""
         form = self.capped.form
         workload = form.problem.workload
-        caps = caps_within(spans, np.ptp(workload.matrix, axis=1))
+        caps = caps_within(spans, workload.matrix)
         statement = CappedStatement.of(
             workload.matrix, form.problem.all_weights, caps, form.classes
         )
