@@ -54,7 +54,7 @@ def adapt(
     encoding: options.Encoding = None,
     json: options.Json = None,
 ) -> None:
-    """Make the second stage of a survey, from the reports of its first one.
+    """Make the second stage of a survey from reports of the first.
 
     Some people, drawn before anybody answers, are asked by SURVEY; everybody else by the file of
     -o, whose mechanism is best near what the reports of the first stage show. It is a survey as any

@@ -12,19 +12,15 @@ answers; nobody is in both; the mechanism depends on reports only, never on answ
 checks the epsilon of the mechanism that it is sent.
 """
 
-from ldpopt.stages.families import AnswerFamily, GaussianMean, Rate, family_of
-from ldpopt.stages.maximum import estimate
-from ldpopt.stages.parameter import adapted, optimum
-from ldpopt.stages.quantiles import estimate_quantile, quantile
+import lazy_loader  # type: ignore[import-untyped]
 
-__all__ = [
-    "AnswerFamily",
-    "GaussianMean",
-    "Rate",
-    "adapted",
-    "estimate",
-    "estimate_quantile",
-    "family_of",
-    "optimum",
-    "quantile",
-]
+# Imported when they are used: commands that read a survey start without the searches.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "families": ["AnswerFamily", "GaussianMean", "Rate", "family_of"],
+        "maximum": ["estimate"],
+        "parameter": ["adapted", "optimum"],
+        "quantiles": ["estimate_quantile", "quantile"],
+    },
+)

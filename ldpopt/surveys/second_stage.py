@@ -25,10 +25,6 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.stages.classes import NormalClasses, RateClasses
 from ldpopt.stages.families import AnswerFamily
-from ldpopt.stages.maximum import estimate as most_likely
-from ldpopt.stages.maximum import expected
-from ldpopt.stages.parameter import information
-from ldpopt.stages.quantiles import estimate_quantile, require_thresholds
 from ldpopt.surveys.model_files import read_edges_of
 from ldpopt.surveys.numbers import NumberQuestion
 
@@ -134,15 +130,18 @@ class SecondStage:
         options: dict[str, Any] = {"confidence": reading.confidence}
         options |= {"check_fit": reading.check_fit}
         if self.kind == "quantile":
+            from ldpopt.stages.quantiles import estimate_quantile
+
             assert self.share is not None
             return estimate_quantile(
                 question.source, counts, self.share, edges=self.edges, **options
             )
+        from ldpopt.stages.maximum import estimate
+
         law = question.randomizer
         assert isinstance(law, Mechanism)
-        return replace(
-            most_likely(self.family(law.inputs), law, counts, **options), labels=(self.label,)
-        )
+        most_likely = estimate(self.family(law.inputs), law, counts, **options)
+        return replace(most_likely, labels=(self.label,))
 
     def precision(self, question: Question, confidence: float) -> Precision | None:
         """The variance of a parameter at the value that the first stage found; None for a quantile,
@@ -164,12 +163,16 @@ class SecondStage:
 
     def _information(self, law: Mechanism) -> float:
         """The information of a report on a parameter, at the value that the first stage found."""
+        from ldpopt.stages.parameter import information
+
         assert self.value is not None
         return information(self.family(law.inputs), self.value, law)
 
     def true_number(self, question: Question, shares: Float) -> float:
         """What the estimate is of if the answers have these shares."""
         if self.kind != "quantile":
+            from ldpopt.stages.maximum import expected
+
             law = question.randomizer
             assert isinstance(law, Mechanism)
             return expected(self.family(law.inputs), law, shares)
@@ -247,6 +250,8 @@ def read_stage(stage: Any, questions: Mapping[str, Question]) -> SecondStage | N
                 f"the second stage of a survey {problem}", code=code, do="make it by survey.adapt()"
             )
     if is_quantile:
+        from ldpopt.stages.quantiles import require_thresholds
+
         require_thresholds(source)
     else:
         known.family(tuple(question.inputs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer.main
@@ -12,6 +13,7 @@ import typer.main
 from builders import cli_json, cli_output, run_cli
 from ldpopt import Mechanism, Survey
 from ldpopt.cli.app import app
+from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 SEMICOLON = ["--separator", ";", "--encoding", "latin-1"]
@@ -26,6 +28,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     survey = Survey({"smokes": COIN, "größe": COIN})
     survey.save("s.json")
     COIN.save("coin.json")
+    ages = Mechanism((np.ones((5, 5)) + 4 * np.eye(5)) / 9, [20, 30, 40, 55, 62])
+    Survey({"age": Question(ages, edges=(0, 25, 35, 50, 60, 70))}).save("pilot.json")
     cells = ["no", "yes", "yes", "no"] * 50
     answers = pd.DataFrame({"smokes": cells, "größe": cells[::-1]})
     answers["region"] = ["Köln", 'an "Eck"; dort', "two\nlines", "a, b", "Köln"] * 40
@@ -46,6 +50,7 @@ CALLS: dict[str, list[str]] = {
     "survey estimate differences": ["s.json", "reports.csv", "--by", "region", "--differences=all"],
     "estimate": ["coin.json", "reports.csv", "-c", "größe"],
     "survey regress": ["s.json", "reports.csv", "smokes ~ age + C(region)"],
+    "survey adapt": ["pilot.json", "reports.csv", "--quantile", ".5", "-o", "second.json"],
     "survey plan": ["s.json", "--people", "500", "--weights", "reports.csv", "w"],
     "plan": ["coin.json", "--people", "500", "--weights", "reports.csv", "w"],
     "experiment": [

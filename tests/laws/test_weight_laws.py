@@ -67,8 +67,8 @@ def of_source(source, draws=None, answers=ANSWERS):
     )
 
 
-def of_design(workload):
-    best = design(workload, PureLDP(3.0))
+def of_design(workload, **options):
+    best = design(workload, PureLDP(3.0), **options)
     return of_source(best, best.mechanism)
 
 
@@ -195,6 +195,8 @@ def ways():
         "numbers of a mechanism": partial(of_mechanism, numbers=Workload.prefix(LABELS)),
         "Design of frequencies": partial(of_design, Workload.frequencies(LABELS)),
         "Design of ranges": partial(of_design, Workload.ranges(LABELS)),
+        "CappedDesign": partial(of_design, Workload.frequencies(LABELS), influence=2.5),
+        "LiarsDesign": partial(of_design, Workload.frequencies(LABELS), liars=0.02, people=1000),
         "FrequencyDesign": lambda: of_source(
             FrequencyDesign(FrequencyCertificate.of(Workload.frequencies(LABELS), PureLDP(2.0)))
         ),
