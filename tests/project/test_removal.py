@@ -171,7 +171,8 @@ def test_a_product_is_removed_with_what_may_use_it(product: str, tmp_path: Path)
     removed = with_users({product})
     copy_without(removed, tmp_path)
     run(tmp_path, "-c", PROGRAM, *removed, limit=60)
-    run_tests(tmp_path, *FEW_TESTS, limit=120)
+    if product == CHECKER:  # the others are tried with all products gone
+        run_tests(tmp_path, *FEW_TESTS, limit=120)
 
 
 # The core's tests name no product, which is seen without running them.
