@@ -13,11 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.capped_statement import (
     CappedStatement,
     influence_of_values,
@@ -25,54 +24,35 @@ from ldpopt.certificate.capped_statement import (
 )
 from ldpopt.certificate.design_bound import Bound, NoBound, read_bound
 from ldpopt.certificate.design_bound_capped import CappedBound
-from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.design_statement import AnswerClasses, cone_of
-from ldpopt.certificate.documents import read_masses
+from ldpopt.certificate.listed_claim import ListedClaim
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.budget import Budget, round_up
-from ldpopt.foundation.documents import Entry, plain_labels
+from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, frozen, require_choice, require_kind, shaped_array
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy.notion import require_notion, with_epsilon
-from ldpopt.problem.plain import read_notion
+from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.workload import Workload
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class CappedCertificate(DesignClaim):
+class CappedCertificate(ListedClaim):
     """A proof in rationals of how far a design is from the best whose influence is within caps.
 
-    The attributes of `DesignClaim`, and these.
+    The attributes of `ListedClaim`, and these.
 
     Attributes
     ----------
-    weights : ndarray, shape (n,)
-        Weights of the answers; for the worst case the least favorable ones.
-    objective : {"average", "worst_case"}
-        Whether ``achieved`` is the average or the largest mean squared error.
     caps : ndarray, shape (k,)
         Largest influence of a report on each number, in its unit; ``inf`` where there is none.
-    mechanism : Mechanism
-        The channel that is used.
     values : ndarray, shape (k, m)
         ``V``: the value of each report in each number.
     """
 
-    weights: Float
-    objective: str
     caps: Float
-    mechanism: Mechanism
     values: Float
 
-    STATEMENT: ClassVar[tuple[str, ...]] = (
-        "inputs",
-        "names",
-        "workload",
-        "weights",
-        "caps",
-        "masses",
-        "values",
-    )
+    STATEMENT = (*ListedClaim.STATEMENT, "caps", "values")
 
     @classmethod
     def of(
@@ -150,24 +130,6 @@ class CappedCertificate(DesignClaim):
             if cap != np.inf and size > Fraction(cap)
         ][:1]
 
-    @cached_property
-    def audit(self) -> Audit:
-        """Exact audit of the mechanism."""
-        return self.mechanism.audit(self.privacy)
-
-    def _audit_at(self, epsilon: Budget) -> Audit:
-        return self.mechanism.audit(with_epsilon(self.privacy, epsilon))
-
-    @property
-    def digest(self) -> str:
-        """Digest of the mechanism."""
-        return self.mechanism.digest
-
-    @property
-    def reports(self) -> str:
-        """Number of reports, in words."""
-        return f"{len(self.mechanism.outputs):,} reports"
-
     def _wrong_numbers(self) -> list[str]:
         statement: Any = self._statement()
         try:
@@ -179,48 +141,23 @@ class CappedCertificate(DesignClaim):
         return self._above() + self._wrong_claims(value, proved)
 
     def plain(self) -> dict[str, Any]:
-        """Workload, weights, caps, masses and values as JSON data."""
-        labels = {
-            "inputs": plain_labels(self.workload.inputs),
-            "names": plain_labels(self.workload.names),
-        }
-        arrays = {"workload": self.workload.matrix, "weights": self.weights}
-        data = labels | {key: array.tolist() for key, array in arrays.items()}
-        data["caps"] = [None if cap == np.inf else cap for cap in self.caps.tolist()]
-        return data | {"masses": self.mechanism.counts.tolist(), "values": self.values.tolist()}
+        """Workload, weights, masses, caps and values as JSON data."""
+        caps = [None if cap == np.inf else cap for cap in self.caps.tolist()]
+        return super().plain() | {"caps": caps, "values": self.values.tolist()}
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
-        inputs = table["inputs"].labels()
-        names = table["names"].labels()
-        n = len(inputs)
-        workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
-        weights = table["weights"].numbers(n)
-        if (weights < 0).any() or not weights.any():
-            raise table["weights"].error(
-                f"a weight is negative, or all are 0: they are from {weights.min():g} to "
-                f"{weights.max():g}"
-            )
-        objective = table["objective"].text("average", "worst_case")
-        prior = None if objective == "worst_case" else weights
-        privacy = read_notion(table["privacy"], inputs).bound_to(prior, inputs)
-        masses = read_masses(table["masses"], inputs)
-        mechanism = Mechanism(masses.channel, inputs, privacy.reports(inputs, masses.channel))
-        privacy.check(inputs, mechanism.outputs)
+        parts = super()._read(table)
+        workload = parts["workload"]
+        k = len(workload.names)
         caps = [
-            np.inf if entry.value is None else entry.number()
-            for entry in table["caps"].list(len(names))
+            np.inf if entry.value is None else entry.number() for entry in table["caps"].list(k)
         ]
-        values = table["values"].numbers(len(names), len(mechanism.outputs))
-        classes = AnswerClasses.under(privacy, workload.matrix, inputs)
+        values = table["values"].numbers(k, len(parts["mechanism"].outputs))
+        classes = AnswerClasses.under(parts["privacy"], workload.matrix, workload.inputs)
         multipliers = read_bound(table["multipliers"], len(classes.first), CappedBound, NoBound)
-        return {
-            "workload": workload,
-            "privacy": privacy,
-            "weights": frozen(weights),
-            "objective": objective,
+        return parts | {
             "caps": frozen(np.array(caps)),
-            "mechanism": mechanism,
             "values": frozen(values),
             "multipliers": multipliers,
         }

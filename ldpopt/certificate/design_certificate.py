@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.capped_certificate import CappedCertificate
 from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, read_bound
 from ldpopt.certificate.design_bound_mean import MeanBound
@@ -25,38 +23,29 @@ from ldpopt.certificate.design_statement import (
     value_of,
     with_first_row,
 )
-from ldpopt.certificate.documents import open_document, read_masses
+from ldpopt.certificate.documents import open_document
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.liars_certificate import LiarsCertificate
+from ldpopt.certificate.listed_claim import ListedClaim, named
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
-from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.documents import Entry, plain_labels
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning
-from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, frozen, require_choice, require_kind, shaped_array
-from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy.notion import require_notion, with_epsilon
-from ldpopt.problem.plain import read_notion
+from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.workload import Workload
 
 BOUNDS: tuple[type[Bound], ...] = (FormBound, ProductBound, MomentBound, MeanBound, NoBound)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DesignCertificate(DesignClaim):
+class DesignCertificate(ListedClaim):
     """A proof in rationals of how far a design is from the best.
 
-    The attributes of `DesignClaim`, and these.
+    The attributes of `ListedClaim`, and these.
 
     Attributes
     ----------
-    weights : ndarray, shape (n,)
-        Weights of the answers; for the worst case the least favorable ones.
-    objective : {"average", "worst_case"}
-        Whether ``achieved`` is the average or the largest mean squared error.
-    mechanism : Mechanism
-        The channel that is used.
     left_inverse : ndarray, shape (n, m)
         ``X``; the estimator is ``W X``. The first row is the float nearest to 1 minus the others.
     bias : Fraction
@@ -64,12 +53,9 @@ class DesignCertificate(DesignClaim):
         workload.
     """
 
-    weights: Float
-    objective: str
-    mechanism: Mechanism
     left_inverse: Float
 
-    STATEMENT = ("inputs", "names", "workload", "weights", "masses", "left_inverse")
+    STATEMENT = (*ListedClaim.STATEMENT, "left_inverse")
 
     @classmethod
     def of(
@@ -124,24 +110,6 @@ class DesignCertificate(DesignClaim):
             **parts, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias
         )
 
-    @cached_property
-    def audit(self) -> Audit:
-        """Exact audit of the mechanism."""
-        return self.mechanism.audit(self.privacy)
-
-    def _audit_at(self, epsilon: Budget) -> Audit:
-        return self.mechanism.audit(with_epsilon(self.privacy, epsilon))
-
-    @property
-    def digest(self) -> str:
-        """Digest of the mechanism."""
-        return self.mechanism.digest
-
-    @property
-    def reports(self) -> str:
-        """Number of reports, in words."""
-        return f"{len(self.mechanism.outputs):,} reports"
-
     def _wrong_numbers(self) -> list[str]:
         matrix = self.workload.matrix
         inputs = self.workload.inputs
@@ -167,58 +135,18 @@ class DesignCertificate(DesignClaim):
 
     def plain(self) -> dict[str, Any]:
         """Workload, weights, masses and estimator as JSON data."""
-        labels = {
-            "inputs": plain_labels(self.workload.inputs),
-            "names": plain_labels(self.workload.names),
-        }
-        arrays = {
-            "workload": self.workload.matrix,
-            "weights": self.weights,
-            "masses": self.mechanism.counts,
-        }
-        arrays["left_inverse"] = self.left_inverse
-        return labels | {key: array.tolist() for key, array in arrays.items()}
+        return super().plain() | {"left_inverse": self.left_inverse.tolist()}
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
-        inputs = table["inputs"].labels()
-        names = table["names"].labels()
-        n = len(inputs)
-        workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
-        weights = table["weights"].numbers(n)
-        if (weights < 0).any() or not weights.any():
-            problem = (
-                f"a weight is negative, or all are 0: they are from {weights.min():g} to "
-                f"{weights.max():g}"
-            )
-            raise table["weights"].error(problem)
-        objective = table["objective"].text("average", "worst_case")
-        prior = None if objective == "worst_case" else weights
-        privacy = read_notion(table["privacy"], inputs).bound_to(prior, inputs)
-        masses = read_masses(table["masses"], inputs)
-        mechanism = named(masses.channel, privacy, inputs)
-        privacy.check(inputs, mechanism.outputs)
-        classes = AnswerClasses.under(privacy, workload.matrix, inputs)
-        inverse = frozen(table["left_inverse"].numbers(n, len(mechanism.outputs)))
-        multipliers = read_bound(table["multipliers"], len(classes.first), *BOUNDS)
-        statement = {
-            "workload": workload,
-            "privacy": privacy,
-            "weights": frozen(weights),
-            "objective": objective,
+        parts = super()._read(table)
+        workload = parts["workload"]
+        classes = AnswerClasses.under(parts["privacy"], workload.matrix, workload.inputs)
+        shape = len(workload.inputs), len(parts["mechanism"].outputs)
+        return parts | {
+            "left_inverse": frozen(table["left_inverse"].numbers(*shape)),
+            "multipliers": read_bound(table["multipliers"], len(classes.first), *BOUNDS),
         }
-        return statement | {
-            "mechanism": mechanism,
-            "left_inverse": inverse,
-            "multipliers": multipliers,
-        }
-
-
-def named(channel: Float, privacy: Any, inputs: Names) -> Mechanism:
-    """A mechanism whose reports have the labels that the notion gives them: in files they have
-    none.
-    """
-    return Mechanism(channel, inputs, privacy.reports(inputs, channel))
 
 
 def is_design(path: FilePath) -> bool:
