@@ -37,7 +37,8 @@ def least_influence(
     -------
     float
         In the unit of the numbers, rounded up by 1e-11 of itself: ``design(workload, privacy,
-        influence=...)`` accepts it and refuses less.
+        influence=...)`` accepts it. What is smaller by 1e-9 of itself is refused, with a proof in
+        rationals that there is no such design.
 
     Raises
     ------

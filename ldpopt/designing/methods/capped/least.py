@@ -40,20 +40,21 @@ class Least:
     line: Float  # y, of sum 1
 
 
-def of_one_number(cone: Staircases, row: Float) -> Least:
-    r"""The least factor of one number under pure privacy, :math:`\coth(\epsilon / 2)`: the columns
-    are those of thresholds of the number, in proportion to the steps between its values.
+def of_one_number(cone: Staircases, row: Float, limit: float) -> Least:
+    r"""The least factor of the limit of one number under pure privacy, :math:`\coth(\epsilon / 2)`
+    if that is half of its span: the columns are those of thresholds of the number, in proportion to
+    the steps between its values.
     """
     places = np.unique(row)
     sets = np.array([row > place for place in places[:-1]], dtype=np.float64)
     share = np.diff(places) / (places[-1] - places[0]) / (1 + cone.base)
     vectors = cone.columns(np.vstack([sets, 1 - sets])).vectors
-    factor = (1 + cone.base) / cone.spread
+    half = (places[-1] - places[0]) / 2
+    factor = (1 + cone.base) / cone.spread * half / limit
     line = np.zeros(len(row))
     line[[row.argmin(), row.argmax()]] = 0.5
     slope = np.zeros((1, len(row)))
     # sum_j b_j |K_j.v| <= y.v is an equation for sets with one of both
-    half = (places[-1] - places[0]) / 2
     slope[0, [row.argmin(), row.argmax()]] = np.array([-0.5, 0.5]) * factor / half
     return Least(factor, factor, vectors, np.concatenate([share, share]), slope, line)
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound_capped import CappedBound
-from ldpopt.certificate.design_statement import cone_of
 from ldpopt.certificate.liars_certificate import CapStep, LiarsCertificate, caps_within
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.barrier import CappedDual
@@ -166,8 +165,7 @@ class _Search:
         statement = CappedStatement.of(
             workload.matrix, form.problem.all_weights, caps, form.classes
         )
-        rays = form.private_columns.rays
-        cone = cone_of(form.problem.privacy, workload.inputs) if rays is None else rays
+        cone = self.capped.exact_cone
         zero = CappedBound(np.zeros(self.capped.matrix.shape), np.zeros(form.n))
         each = (*bounds_of(self.capped, dual), zero)
         return CapStep(spans, next(b for b in each if b.holds(statement, cone)))

@@ -11,15 +11,15 @@ from ldpopt.certificate.capped_certificate import CappedCertificate
 from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound import Bound, NoBound
 from ldpopt.certificate.design_bound_capped import CappedBound
-from ldpopt.certificate.design_statement import cone_of
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.barrier import CappedDual
+from ldpopt.designing.methods.capped.exclusion import no_design
 from ldpopt.designing.methods.capped.search import CappedOptimum
 from ldpopt.designing.methods.capped.task import RAISED, CappedTask
 from ldpopt.designing.methods.capped.values import clipped, least_biased, unbiased
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask
 from ldpopt.designing.realize import MARGINS
-from ldpopt.errors import CertificateError, StatementError
+from ldpopt.errors import CertificateError, LdpoptError, StatementError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
@@ -56,11 +56,13 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
     Raises
     ------
     StatementError
-        If no private design is within them.
+        If it is proved that no private design is within them.
+    CertificateError
+        If none was found, and this is not proved.
     """
     capped_rows = np.isfinite(caps[capped.used])
     if (capped.limits(caps)[capped_rows] < 0).any():
-        raise _below_least(capped, caps, task)
+        raise _outside(capped, caps, task)
     found = capped.found(caps, task.gap, task.deadline)
     bounds = list(bounds_of(capped, found.multipliers))
     try:
@@ -75,26 +77,37 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
             return _proved(capped, caps, other, bounds)
     least, design = capped.least(capped_rows, task.deadline)
     if (caps[capped.used][capped_rows] < least * (1 - NEAR)).any():
-        raise _below_least(capped, caps, task, least)
+        raise _outside(capped, caps, task, least)
     at = replace(found, vectors=design.vectors, weights=design.weights, is_unbiased=False)
     return _proved(capped, caps, at, bounds)
 
 
-def _below_least(
+def _outside(
     capped: CappedTask, caps: Float, task: DesignTask, least: float | None = None
-) -> StatementError:
-    """The error for caps that no private design keeps, with the least influence."""
+) -> LdpoptError:
+    """The error for caps within which no design was found: whether it is proved that there is none,
+    and the least common cap.
+    """
     capped_rows = np.isfinite(caps[capped.used])
     if least is None:
         least, _ = capped.least(capped_rows, task.deadline)
     names = capped.form.problem.workload.names
     places = capped.used[capped_rows]
     lowest = places[int(caps[places].argmin())]
-    return StatementError(
-        f"no private design has an influence of {caps[lowest]:.9g} on {short_repr(names[lowest])}: "
-        f"the least influence is {least * (1 + RAISED):.15g}",
-        code="least-influence",
-        do=f"give influence >= {least * (1 + RAISED):.15g}, or a larger epsilon",
+    enough = f"{least * (1 + RAISED):.15g}"
+    cap = f"influence of {caps[lowest]:.9g} on {short_repr(names[lowest])}"
+    cap += ", and its caps on the other numbers" if len(np.unique(caps[places])) > 1 else ""
+    if no_design(capped, caps, task.deadline):
+        return StatementError(
+            f"no private design has an {cap}: the least one on all capped numbers is {enough}",
+            code="least-influence",
+            do=f"give influence >= {enough}, or a larger epsilon",
+        )
+    return CertificateError(
+        f"no design with an {cap} was found, and it is not proved that there is none; one of "
+        f"{enough} on all capped numbers is known",
+        code="unknown-influence",
+        do=f"give influence >= {enough}, or a larger epsilon",
     )
 
 
@@ -118,8 +131,7 @@ def _proved(
     values = clipped(rows, capped.matrix, caps)
     weights = form.weights_of(x.weights) if form.is_worst_case else problem.all_weights
     statement = CappedStatement.of(workload.matrix, weights, caps, form.classes)
-    rays = form.private_columns.rays
-    cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
+    cone = capped.exact_cone
     multipliers = next(
         (bound for bound in bounds if bound.holds(statement, cone)),  # type: ignore[arg-type]
         NoBound(),

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ldpopt.certificate.design_statement import Cone, cone_of
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.barrier import CappedProgram
 from ldpopt.designing.methods.capped.columns import CappedColumns
@@ -75,6 +76,13 @@ class CappedTask:
         """The unit of the workload in the program."""
         return float(self.half.max())
 
+    @property
+    def exact_cone(self) -> Cone:
+        """The columns of the notion, as certificates check them."""
+        rays = self.form.private_columns.rays
+        problem = self.form.problem
+        return cone_of(problem.privacy, problem.workload.inputs) if rays is None else rays
+
     def limits(self, caps: Float) -> Float:
         """``B`` of the rows that are not constant."""
         return np.asarray((caps - self.half)[self.used])
@@ -100,16 +108,16 @@ class CappedTask:
         return search(self.program(caps * (1 + raised)), self.columns, gap, deadline, within)
 
     def least_factor(
-        self, capped: np.ndarray, half: Float, deadline: Deadline
+        self, capped: np.ndarray, limits: Float, deadline: Deadline
     ) -> tuple[CappedColumns, Least]:
-        """The least factor of limits in proportion to the spans of some rows."""
+        """The least factor of limits of some rows for which there is an unbiased design."""
         cone = self.form.private_columns.cone
         rows = self.rows[capped]
         columns = CappedColumns(cone, len(rows))
         if len(rows) == 1 and isinstance(cone, Staircases):
-            return columns, of_one_number(cone, rows[0])
-        start = self._columns(rows, half, deadline)
-        return columns, least_factor(columns, rows, half, start, deadline)
+            return columns, of_one_number(cone, rows[0], float(limits[0]))
+        start = self._columns(rows, limits, deadline)
+        return columns, least_factor(columns, rows, limits, start, deadline)
 
     def least(self, capped: np.ndarray, deadline: Deadline) -> tuple[float, Least]:
         """The least common cap of some of the rows that are not constant, and a design with it."""
@@ -121,7 +129,7 @@ class CappedTask:
         columns = CappedColumns(self.form.private_columns.cone, len(rows))
         return _least_of_spans(columns, rows, half, self.start, deadline)
 
-    def _columns(self, rows: Float, half: Float, deadline: Deadline) -> Float:
+    def _columns(self, rows: Float, limits: Float, deadline: Deadline) -> Float:
         """Columns to begin with: all of few, else those of designs with caps near the least."""
         start = self.start
         cone = self.form.private_columns.cone
@@ -130,11 +138,11 @@ class CappedTask:
         columns = CappedColumns(cone, len(rows))
         factor = 1.0
         seen = [np.asarray(cone.initial(self.form.gram).vectors)]
-        unit = float(half.max())
+        unit = float(limits.max())
         weights = np.full(rows.shape[1], 1 / rows.shape[1])
         for _ in range(TRIES):
-            limits = factor * half / unit
-            program = CappedProgram(start, rows / unit, limits, weights, LARGEST)
+            each = factor * limits / unit
+            program = CappedProgram(start, rows / unit, each, weights, LARGEST)
             found = search(program, columns, ROUGH, deadline)
             seen.append(found.vectors)
             if found.is_bounded:
