@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,36 +16,10 @@ from ldpopt.privacy.notion import (
     with_epsilon,
 )
 from ldpopt.testing import check_notion
+from plug_in_notions import Halved, RowsOnly
 
 PURE = lo.PureLDP(1.0)
 UNIFORM = [1 / 3] * 3
-
-
-@dataclass(frozen=True)
-class RowsOnly(Notion):
-    """A notion without ties: rows and an audit."""
-
-    epsilon: float
-
-    def rows(self, inputs: Any, n_outputs: int) -> Any:
-        return lo.PureLDP(self.epsilon).rows(inputs, n_outputs)
-
-    def audit(self, channel: Any) -> Any:
-        return lo.PureLDP(self.epsilon).audit(channel)
-
-
-@dataclass(frozen=True)
-class Halved(TiedNotion):
-    """Ties and an audit make a notion that can be solved in every form."""
-
-    epsilon: float
-    strict: bool = False
-
-    def ties(self, inputs, outputs=None, deadline=None):
-        return lo.PureLDP(self.epsilon / 2).ties(inputs)
-
-    def audit(self, channel):
-        return lo.PureLDP(self.epsilon / 2).audit(channel)
 
 
 @pytest.mark.parametrize(

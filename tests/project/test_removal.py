@@ -2,7 +2,8 @@
 
 Each product is removed with all that may use it: the folders, and their names in `__init__.pyi`.
 What is left is imported, file by file; a problem is solved, certified, audited, sampled. The tests
-of the core run without any product at all; without a single one fewer things are missing.
+of the core run in the thorough set, without any product at all: without a single one fewer things
+are missing.
 """
 
 from __future__ import annotations
@@ -31,14 +32,6 @@ CORE_TESTS = [
     for name in LEDGER
     if name not in PRODUCTS and (ROOT / (folder := Path("tests", "unit", name))).exists()
 ]
-FEW_TESTS = [
-    "tests/unit/solving/test_solution.py",
-    "tests/unit/certificate/test_program_certificate.py",
-    "tests/unit/auditing/test_divergence.py",
-    "tests/unit/mechanism/test_mechanism.py",
-    "tests/unit/problem/test_problem.py",
-]
-"""One file for each thing that the core does; with each product removed."""
 
 PROGRAM = """
 import importlib, pkgutil, sys
@@ -171,8 +164,6 @@ def test_a_product_is_removed_with_what_may_use_it(product: str, tmp_path: Path)
     removed = with_users({product})
     copy_without(removed, tmp_path)
     run(tmp_path, "-c", PROGRAM, *removed, limit=60)
-    if product == CHECKER:  # the others are tried with all products gone
-        run_tests(tmp_path, *FEW_TESTS, limit=120)
 
 
 # The core's tests name no product, which is seen without running them.

@@ -14,12 +14,12 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
+from both_checks import is_refused_by_both
 from builders import refused
 from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound_capped import CappedBound
-from ldpopt.certificate.design_certificate import certificate_from_dict
 from ldpopt.certificate.design_statement import AnswerClasses, least_ratio
-from ldpopt.errors import LdpoptError, NotRepresentableError
+from ldpopt.errors import NotRepresentableError
 from tampering import with_digest
 
 THREE = lo.PureLDP("log(3)")
@@ -205,20 +205,6 @@ def forgeries(data: dict[str, Any]) -> dict[str, Change]:
             slope=[row[1:] for row in d["multipliers"]["slope"]]
         ),
     }
-
-
-def is_refused_by_both(data: dict[str, Any]) -> tuple[bool, bool]:
-    """Whether the library and the checker refuse a file."""
-    try:
-        library = bool(certificate_from_dict(json.loads(json.dumps(data)), "file").recheck())
-    except LdpoptError:
-        library = True
-    try:
-        checker.check_design(data)
-        other = False
-    except (ValueError, checker.ClaimError):
-        other = True
-    return library, other
 
 
 def test_forged_designs_are_refused_by_both() -> None:

@@ -12,10 +12,9 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
+from both_checks import is_refused_by_both
 from builders import refused
-from ldpopt.certificate.design_certificate import certificate_from_dict
 from ldpopt.certificate.liars_certificate import caps_within
-from ldpopt.errors import LdpoptError
 from tampering import with_digest
 
 
@@ -75,20 +74,6 @@ def test_the_worst_case_is_refused() -> None:
             liars=0.01,
             people=100,
         )
-
-
-def is_refused_by_both(data: dict[str, Any]) -> tuple[bool, bool]:
-    """Whether the library and the checker refuse a file."""
-    try:
-        library = bool(certificate_from_dict(json.loads(json.dumps(data)), "file").recheck())
-    except LdpoptError:
-        library = True
-    try:
-        checker.check_design(data)
-        other = False
-    except (ValueError, checker.ClaimError):
-        other = True
-    return library, other
 
 
 def test_forged_claims_about_liars_are_refused_by_both() -> None:

@@ -3,48 +3,15 @@ thorough set, where Java and pyspark are installed."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 import ldpopt as lo
 from builders import refused
-from ldpopt.mechanism.engines import _Drawer
-from ldpopt.mechanism.keyed import Keyed
+from executors import drawer_of, drawn, people
 from ldpopt.mechanism.questions import Question
 from ldpopt.tables.spark import is_spark
 
 COIN = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-KEY = lo.SecretKey(bytes(range(32)))
-
-
-def people(rows: int = 400) -> pd.DataFrame:
-    rng = np.random.default_rng(1)
-    return pd.DataFrame(
-        {
-            "id": [f"p{k}" for k in range(rows)],
-            "smokes": rng.choice(["no", "yes"], rows),
-            "age": rng.integers(20, 60, rows),
-            "class": rng.integers(1, 4, rows),
-            "weight": rng.integers(1, 5, rows) / 4,
-        }
-    )
-
-
-def drawn(frame: pd.DataFrame, drawer: _Drawer, size: int) -> pd.DataFrame:
-    """What an executor makes of a partition that comes in batches."""
-    batches = pa.Table.from_pandas(frame, preserve_index=False).to_batches(size)
-    names = list(frame.columns)
-    assert drawer.kinds(names)
-    return pa.Table.from_batches(drawer.function(names)(iter(batches))).to_pandas()
-
-
-def drawer_of(frame: pd.DataFrame, questions: dict[str, Any], **more: Any) -> _Drawer:
-    keep = tuple(name for name in frame.columns if name not in questions)
-    read = list(questions)
-    return _Drawer(questions, keep, Keyed(KEY, "id"), more.get("one_question"), read)
 
 
 def test_a_partition_with_missing_answers_or_ids_twice_is_refused_at_its_end():

@@ -10,41 +10,19 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt import (
-    Mechanism,
-)
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
-
-COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-ENDINGS = ("csv", "parquet")
-ALREADY = "column 'a' has reports already"
-
-
-def write(path: Path, frame: pd.DataFrame) -> Path:
-    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(
-        path, index=False
-    )
-    return path
+from reported_files import ALREADY, COIN, ENDINGS, reported_file, write
 
 
 def read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
 
 
-def answers(rows: int = 200) -> pd.DataFrame:
-    return pd.DataFrame({"a": ["no", "yes"] * (rows // 2), "b": ["yes"] * rows, "age": range(rows)})
-
-
 @pytest.fixture(params=ENDINGS)
 def reports(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A file in which column ``a`` has reports, and the others are copied."""
-    source, target = (tmp_path / f"{name}.{request.param}" for name in ("in", "rep"))
-    privatize_file(
-        write(source, answers()), target, {"a": Question(COIN)}, keep=["b", "age"], rng=1
-    )
-    return target
+    return reported_file(tmp_path, request.param)
 
 
 def test_a_link_has_the_origin_of_its_file(reports: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import types
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import ldpopt as lo
 from builders import refused
 from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, MechanismError, ModelFileError, StatementError
-from ldpopt.privacy import Notion, TiedNotion, installed
+from ldpopt.privacy import installed
 from ldpopt.privacy import notion as module
 from ldpopt.privacy.notion import (
     from_table,
@@ -26,35 +25,9 @@ from ldpopt.privacy.notion import (
     with_epsilon,
 )
 from ldpopt.solving.exact.optimum import exact_optimum
+from plug_in_notions import Halved, RowsOnly
 
 UNIFORM = [1 / 3] * 3
-
-
-@dataclass(frozen=True)
-class RowsOnly(Notion):
-    """A notion without ties: rows and an audit."""
-
-    epsilon: float
-
-    def rows(self, inputs: Any, n_outputs: int) -> Any:
-        return lo.PureLDP(self.epsilon).rows(inputs, n_outputs)
-
-    def audit(self, channel: Any) -> Any:
-        return lo.PureLDP(self.epsilon).audit(channel)
-
-
-@dataclass(frozen=True)
-class Halved(TiedNotion):
-    """Ties and an audit make a notion that can be solved in every form."""
-
-    epsilon: float
-    strict: bool = False
-
-    def ties(self, inputs, outputs=None, deadline=None):
-        return lo.PureLDP(self.epsilon / 2).ties(inputs)
-
-    def audit(self, channel):
-        return lo.PureLDP(self.epsilon / 2).audit(channel)
 
 
 @pytest.fixture

@@ -28,33 +28,15 @@ from ldpopt.errors import ModelFileError
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
 from ldpopt.tables.origin import lacks_origin, read_origin
+from reported_files import ALREADY, COIN, ENDINGS, answers, reported_file, write
 
-COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 FRESH = Mechanism([[0.6, 0.4], [0.4, 0.6]], ["no", "yes"])
 SURVEY = Survey({"a": COIN, "b": COIN})
-ENDINGS = ("csv", "parquet")
-ALREADY = "column 'a' has reports already"
-
-
-def write(path: Path, frame: pd.DataFrame) -> Path:
-    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(
-        path, index=False
-    )
-    return path
-
-
-def answers(rows: int = 200) -> pd.DataFrame:
-    return pd.DataFrame({"a": ["no", "yes"] * (rows // 2), "b": ["yes"] * rows, "age": range(rows)})
 
 
 @pytest.fixture(params=ENDINGS)
 def reports(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A file in which column ``a`` has reports, and the others are copied."""
-    source, target = (tmp_path / f"{name}.{request.param}" for name in ("in", "rep"))
-    privatize_file(
-        write(source, answers()), target, {"a": Question(COIN)}, keep=["b", "age"], rng=1
-    )
-    return target
+    return reported_file(tmp_path, request.param)
 
 
 def test_a_second_time_is_refused_and_leaves_nothing(reports: Path) -> None:
