@@ -20,6 +20,7 @@ equal weights have intervals as wide. Since :math:`s_y \le w c_y` for the larges
 weights and answers are related.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -339,8 +340,27 @@ class LikelihoodBand(NormalBand):
     groups: Any = None  # as those of `ScoreBand`
 
 
+class SampledBand(ABC):
+    """What is the same of all bands of numbers that may come from a sample."""
+
+    @property
+    @abstractmethod
+    def of_sample(self) -> SampledNumbers | None:
+        """What is known of the errors from a sample with strata, clusters or the like."""
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t, with clusters."""
+        return np.inf if self.of_sample is None else self.of_sample.freedom
+
+    @property
+    def influence_values(self) -> InfluenceValues | None:
+        """How much each person of a sample moves the numbers."""
+        return None if self.of_sample is None else self.of_sample.influence_values
+
+
 @dataclass(frozen=True, eq=False)
-class ScoreBand:
+class ScoreBand(SampledBand):
     """Estimates of ``wanted @ p`` that are linear in the reports, with the score interval of each
     at any confidence.
     """
@@ -374,16 +394,6 @@ class ScoreBand:
         chosen = self.groups if self.is_chosen else None
         noise = ReportNoise.of(self.estimator, self.wanted, self.channel, self.inverse, chosen)
         return SampledNumbers(self.counts.sampled, self._deviations, self.counts.total, noise)
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of Student's t, with clusters."""
-        return np.inf if self.of_sample is None else self.of_sample.freedom
-
-    @property
-    def influence_values(self) -> InfluenceValues | None:
-        """How much each person of a sample moves the numbers."""
-        return None if self.of_sample is None else self.of_sample.influence_values
 
     @cached_property
     def _linear(self) -> Float:

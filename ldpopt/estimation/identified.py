@@ -54,6 +54,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, lcm, log2
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,14 @@ class Dependence:
         return np.asarray(
             rows[:, self.others] * self.scales - rows[:, self.kept] @ self.weights.T, dtype=object
         )
+
+
+def independent_numbers(wanted: Float) -> Positions:
+    """Positions of numbers, rows of shape (k, n), none of which is a sum of others and a constant
+    for every answer, as the last of all shares is; decided in rationals.
+    """
+    rows: Any = integers(np.vstack([np.ones(wanted.shape[1]), wanted]))
+    return Dependence.of(rows).kept[1:] - 1
 
 
 def has_independent_rows(channel: Float, inverse: Float) -> bool:

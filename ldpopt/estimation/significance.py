@@ -41,7 +41,12 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.band import Band, LikelihoodBand, ProjectedBand, ScoreBand
-from ldpopt.estimation.identified import Dependence, has_independent_rows, integers
+from ldpopt.estimation.identified import (
+    Dependence,
+    has_independent_rows,
+    independent_numbers,
+    integers,
+)
 from ldpopt.estimation.liars import plain_band
 from ldpopt.estimation.linear import weighted_left_inverse
 from ldpopt.estimation.sampled import ReportNoise, SampledNumbers, SampledPeople
@@ -343,11 +348,9 @@ class _Directions:
     def of_values(cls, values: Float, wanted: Float, expected: Float) -> _Directions:
         """Those of some numbers, shape (k, n), of which each report has a value, shape (k, m).
 
-        Numbers that are a sum of others and a constant for every answer are left out, which is
-        decided in rationals: shares of the answers to one question sum to 1.
+        Numbers that are a sum of others and a constant for every answer are left out.
         """
-        masses: Any = integers(np.vstack([np.ones(wanted.shape[1]), wanted]))
-        rows = Dependence.of(masses).kept[1:] - 1
+        rows = independent_numbers(wanted)
         if not len(rows):
             return cls(np.zeros((0, len(expected))))
         return cls(_whitened(values[rows], expected))

@@ -23,17 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.estimation.band import ROUNDING, ScoreBand
+from ldpopt.estimation.band import ROUNDING, SampledBand, ScoreBand
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import moments_at_ends, student_quantile
-from ldpopt.estimation.sampled import InfluenceValues, ReportNoise, SampledNumbers
+from ldpopt.estimation.sampled import ReportNoise, SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 NEAR = 1e-12  # relative distance from the end of a range up to which a number is there
 
 
 @dataclass(frozen=True, eq=False)
-class StrataBand:
+class StrataBand(SampledBand):
     """Weighted sums of the same numbers of several strata, with score intervals."""
 
     bands: tuple[ScoreBand, ...]  # of each stratum with reports
@@ -103,16 +103,6 @@ class StrataBand:
         each = [(a, band.covariance) for a, band in self._weighted]
         known = [a * a * covariance for a, covariance in each if covariance is not None]
         return np.asarray(sum(known)) if len(known) == len(each) else None
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of Student's t, with clusters."""
-        return np.inf if self.of_sample is None else self.of_sample.freedom
-
-    @property
-    def influence_values(self) -> InfluenceValues | None:
-        """How much each person of a sample moves the numbers."""
-        return None if self.of_sample is None else self.of_sample.influence_values
 
     @property
     def possible(self) -> Float:

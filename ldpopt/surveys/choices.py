@@ -20,10 +20,11 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.chosen import ChosenSource
 from ldpopt.estimation.counts import Counts, source_of
+from ldpopt.estimation.identified import independent_numbers
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import text_of
-from ldpopt.foundation.numbers import Float, listed_items, short_repr
+from ldpopt.foundation.numbers import listed_items, short_repr
 from ldpopt.mechanism.files import odds_of_person
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.surveys.models import ModelQuestion
@@ -219,39 +220,33 @@ def same_for_all_choices(name: str, source: Any, counts: Counts) -> SameChoices 
 
     .. math:: \sum_g (\hat t_g - \bar t)^T C_g^{-1} (\hat t_g - \bar t)
 
-    is chi-square with ``(G - 1) r`` degrees of freedom; ``r`` of the numbers are independent. None
-    of a sample, and if less than two choices were made.
+    is chi-square with ``(G - 1) r`` degrees of freedom; ``r`` of the numbers are independent, and
+    the statistic is of these. None of a sample, and if less than two choices were made.
     """
     if not isinstance(source, ChosenSource) or counts.sampled is not None:
         return None
     chosen = source.counts_by_choice(counts)
-    basis = _independent(source.wanted)
-    if len(chosen) < 2 or not basis.shape[1]:
+    rows = independent_numbers(source.wanted)
+    if len(chosen) < 2 or not len(rows):
         return None
     from scipy.stats import chi2
 
     band = source.band(counts, pooled=True)
     laws = np.stack([each.frequencies for each in band.bands])
     common = norm_sub(band.shares @ laws)
-    middle = basis.T @ source.wanted @ common
+    middle = source.wanted[rows] @ common
     moved = []
     precise = []
     for (_, part, seen), each in zip(chosen, band.bands, strict=True):
-        values = basis.T @ part.source.estimator
+        values = part.source.estimator[rows]
         expected = common @ part.source.channel
         spread = (values * expected) @ values.T - np.outer(middle, middle)
         precise.append(np.linalg.pinv(spread * seen.scale))
-        moved.append(basis.T @ each.values)
+        moved.append(each.values[rows])
     each_moved = np.stack(moved)
     weights = np.stack(precise)
     mean = np.linalg.solve(weights.sum(axis=0), np.einsum("gij,gj->i", weights, each_moved))
     apart = each_moved - mean
     statistic = float(np.einsum("gi,gij,gj->", apart, weights, apart))
-    freedom = (len(chosen) - 1) * basis.shape[1]
+    freedom = (len(chosen) - 1) * len(rows)
     return SameChoices(name, statistic, freedom, float(chi2.sf(statistic, freedom)))
-
-
-def _independent(wanted: Float) -> Float:
-    """An orthonormal basis of what differs in the numbers between answers, shape (k, r)."""
-    left, singular, _ = np.linalg.svd(wanted - wanted[:, :1], full_matrices=False)
-    return np.asarray(left[:, singular > 1e-9 * max(1.0, float(singular.max(initial=0.0)))])
