@@ -46,8 +46,8 @@ class Limits:
         of 24 answers reach it after two cheap rounds, and gains with few good reports for an answer
         end before (`benchmarks/choices.py`).
     event_falling : float
-        Violated entries of a round, as a share of the first round's, below which row generation
-        will probably end soon.
+        Violated entries of a round, as a share of the most of any round so far, below which row
+        generation will probably end soon.
     event_falling_nonzeros : int
         Number of non-zeros from which it then switches.
     event_worst_nonzeros : int

@@ -138,12 +138,16 @@ def _only_question(first: Questionnaire) -> tuple[str, Question]:
     ordered = "ask for a number, or for ordered answers"
     alone = "ask it with one mechanism of its own"
     third = "adapt the survey of the first stage"
+    one_budget = "ask the first stage with one epsilon for everybody"
+    once = "ask the question once in the first stage"
     weighted = not first.sample.is_plain or first.weights is not None
     reasons = (
         (first.stage is not None, "stage", "this is a second stage already", third),
         (first.joint is not None, "joint-stage", "the questions have one joint report", ALONE),
         (bool(first.trees), "tree-stage", "a report is on several questions", ALONE),
         (len(first.questions) > 1, "question-count", "the survey has several questions", ALONE),
+        (bool(first.choices), "choices-stage", "people chose their epsilon", one_budget),
+        (question.repeat, "repeated-stage", "it is asked twice", once),
         (weighted, "weights", "the survey has weights or a sample", plain),
         (isinstance(question, TicksQuestion), "ticks", "ticks have no order", ordered),
         (isinstance(question, ModelQuestion), "model", "it has a technique or a model", alone),

@@ -292,6 +292,10 @@ def test_what_does_not_fit_is_refused_by_name(classes: Survey) -> None:
         "weights": Survey({"a": COIN}, weights="w"),
         "ticks": Survey({"a": TicksQuestion(source, ticks=("beer", "wine"))}),
         "joint-stage": Survey({"a": ["no", "yes"], "b": 2}, epsilon=1.0, scheme="joint"),
+        "choices-stage": Survey({"a": Workload.prefix([0, 1, 2])}, choices=[1.0, 2.0]),
+        "repeated-stage": Survey(
+            {"a": Question(Workload.prefix([0, 1, 2]), repeat=True)}, epsilon=1.0
+        ),
         "model": Survey({"a": lo.ReportModel(COIN, behaviors={"cheater": "no"})}),
     }
     answers = {
