@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -95,14 +96,7 @@ class CappedDesign(Design, certificate=CappedCertificate):
         more: list[Part] = [("influence at most", self._caps_text)]
         claim = self.certificate
         if isinstance(claim, LiarsCertificate):
-            more.append(
-                (
-                    "with liars",
-                    f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root "
-                    f"mean squared error {shown(self.root_mean_square, 4)}, the square at most "
-                    f"{100 * claim.excess:.2g} % above the least one",
-                )
-            )
+            more.append(with_liars_in_words(claim, self.root_mean_square))
         if is_partition(self.wanted) and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
@@ -123,6 +117,16 @@ class CappedDesign(Design, certificate=CappedCertificate):
         if len(caps) == 1:
             return f"{shown(float(caps[0]), 9)} for each number; {most} is reached"
         return f"{shown(float(caps[0]), 9)} to {shown(float(caps[-1]), 9)}; {most} is reached"
+
+
+def with_liars_in_words(claim: Any, root_mean_square: float) -> Part:
+    """The error with the liars for whom an influence was chosen."""
+    return (
+        "with liars",
+        f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root mean squared "
+        f"error {shown(root_mean_square, 4)}, the square at most {100 * claim.excess:.2g} % above "
+        "the least one",
+    )
 
 
 @dataclass(frozen=True, eq=False)
