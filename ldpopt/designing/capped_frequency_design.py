@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from math import comb, nan, sqrt
 from typing import Any
 
@@ -31,7 +32,10 @@ from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, Part, shown
 from ldpopt.foundation.numbers import Float, frozen, shaped_array, whole_number
+from ldpopt.frequencies.subset_selection import MAX_LISTED_SETS
 from ldpopt.frequencies.support import ScaledBand
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import repair
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 
@@ -137,6 +141,42 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
         """
         claim = self.certificate
         return sqrt(claim.criterion) if isinstance(claim, LiarsFrequencyCertificate) else nan
+
+    @property
+    def _listed(self) -> list[Any]:
+        """All sets, as positions of answers, and of each size which answers are in a set."""
+        places = range(self.workload.shape[1])
+        every = (list(combinations(places, each.size)) for _, each, _ in self.sets)
+        return [
+            (rows, np.eye(len(places), dtype=bool)[np.array(rows)].any(axis=1)) for rows in every
+        ]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel to all sets, as tuples, if these are at most 4096."""
+        if self.n_reports > MAX_LISTED_SETS:
+            return super().mechanism
+        n = self.workload.shape[1]
+        names = self.inputs
+        outputs: list[tuple[Any, ...]] = []
+        columns = []
+        for (share, each, _), (rows, has) in zip(self.sets, self._listed, strict=True):
+            p = share * float(each.p) / comb(n - 1, each.size - 1)
+            without = share * (1 - float(each.p)) / comb(n - 1, each.size)
+            columns.append(np.where(has, p, without))
+            outputs += [tuple(names[place] for place in row) for row in rows]
+        channel = np.concatenate(columns).T
+        return repair(channel, self.privacy, inputs=names, outputs=outputs).mechanism
+
+    @property
+    def estimator(self) -> Float:
+        """``V``, shape ``(n, m)``: the values of each report of `mechanism`, if these are at most
+        4096.
+        """
+        if self.n_reports > MAX_LISTED_SETS:
+            _ = self.mechanism
+        pairs = zip(self.sets, self._listed, strict=True)
+        return frozen(np.concatenate([np.where(has, *pair) for (*_, pair), (_, has) in pairs]).T)
 
     @property
     def n_reports(self) -> int:

@@ -52,8 +52,8 @@ def least_influence(
     Notes
     -----
     A linear program with a variable for each extreme column and number; of many answers columns are
-    generated. One number of pure privacy has half of its span times ``1 + coth(epsilon / 2)``.
-    Theory: docs, "Influence".
+    generated. Frequencies of any number of answers have a closed form. One number of pure privacy
+    has half of its span times ``1 + coth(epsilon / 2)``. Theory: docs, "Influence".
 
     Examples
     --------

@@ -430,3 +430,16 @@ def test_forged_claims_about_liars_are_refused_by_both() -> None:
             assert is_refused_by_both(with_digest(other)) == (True, True), name
     weaker = {**data, "liars": {**claim, "criterion": str(2 * criterion), "least": "0"}}
     assert is_refused_by_both(with_digest(weaker)) == (False, False)
+
+
+def test_few_sets_are_listed_with_their_values() -> None:
+    best = lo.design(lo.Workload.frequencies(22), lo.PureLDP(3.0), influence=1.6)
+    assert best.n_reports == sum(comb(22, size) for size in best.certificate.randomizer.sizes)
+    channel = best.mechanism.channel
+    assert channel.shape == (22, best.n_reports) == best.estimator.shape
+    np.testing.assert_allclose(best.estimator @ channel.T, np.eye(22), atol=1e-9)
+    variance = channel @ (best.estimator**2).sum(axis=0) - 1
+    np.testing.assert_allclose(variance, best.variance(), rtol=1e-9)
+    for verb in ("mechanism", "estimator"):
+        with refused("unlisted", NotRepresentableError):
+            getattr(design(), verb)
