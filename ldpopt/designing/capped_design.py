@@ -5,6 +5,7 @@ left inverse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import nan, sqrt
 from typing import Any
@@ -112,11 +113,18 @@ class CappedDesign(Design, certificate=CappedCertificate):
     @property
     def _caps_text(self) -> str:
         """The caps in words, and the largest influence exactly rounded up."""
-        most = shown(round_up(max(self.certificate.influence)), 9)
         caps = np.unique(self.caps)
+        largest = max(self.certificate.influence)
         if len(caps) == 1:
-            return f"{shown(float(caps[0]), 9)} for each number; {most} is reached"
+            return cap_in_words(float(caps[0]), largest)
+        most = shown(round_up(largest), 9)
         return f"{shown(float(caps[0]), 9)} to {shown(float(caps[-1]), 9)}; {most} is reached"
+
+
+def cap_in_words(cap: float, influence: Fraction) -> str:
+    """A common cap in words, and the largest influence exactly rounded up."""
+    most = shown(round_up(influence), 9)
+    return f"{shown(cap, 9)} for each number; {most} is reached"
 
 
 def with_liars_in_words(claim: Any, root_mean_square: float) -> Part:

@@ -5,7 +5,6 @@ sizes, each with two values.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from math import comb, nan, sqrt
 from typing import Any
@@ -13,35 +12,32 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.capped_frequency_certificate import CappedFrequencyCertificate
-from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.certificate.liars_frequency_certificate import LiarsFrequencyCertificate
-from ldpopt.designing.capped_design import CHANGED_SUM, SAME, with_liars_in_words
-from ldpopt.designing.frequency_design import SetsDesign
+from ldpopt.designing.capped_design import (
+    CHANGED_SUM,
+    SAME,
+    cap_in_words,
+    with_liars_in_words,
+)
 from ldpopt.designing.sizes_band import SizesBand
-from ldpopt.designing.sizes_draws import SizesSampler
-from ldpopt.errors import ModelFileError
-from ldpopt.estimation.band import Scales, effects_of
+from ldpopt.designing.sizes_counts import SizesCounts
 from ldpopt.estimation.counts import Counts, read_rows
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.influence import Influence
-from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.liars import read_liars, widened
-from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.display import Facts, Part, shown
+from ldpopt.foundation.display import Facts, Part
 from ldpopt.foundation.numbers import Float, frozen, shaped_array, whole_number
 from ldpopt.frequencies.subset_selection import MAX_LISTED_SETS
 from ldpopt.frequencies.support import ScaledBand
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.problem.prior import read_prior
-from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
-class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequencyCertificate):
+class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate):
     """The mechanism that estimates many frequencies best of all whose influence is within a cap.
 
     Made by `design` with ``influence=`` or ``liars=`` for plain frequencies of more than 20 answers
@@ -83,54 +79,23 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
         return np.full(len(self.names), self.certificate.cap)
 
     @property
-    def _unit(self) -> float:
-        """The unit of the frequencies."""
-        return float(self.workload.unit or 1.0)
-
-    @cached_property
-    def set_values(self) -> Float:
-        """Values of a set in the number of an answer in it, and out of it, for each size; shape
-        ``(s, 2)``.
-        """
-        if self.certificate.flaws:
-            raise ModelFileError(
-                self.certificate.flaws[0],
-                code="changed-file",
-                do="use the file as it was written, or design again",
-            )
-        return frozen(np.asarray(self.certificate.values).copy())
-
-    @property
-    def sets(self) -> list[tuple[float, SubsetRandomizer, tuple[float, float]]]:
-        """Probability, distribution and values of the sets of each size."""
-        drawn = self.certificate.randomizer
-        return [
-            (float(share), each, (float(a), float(b)))
-            for share, each, (a, b) in zip(
-                drawn.shares, drawn.sets, self.set_values.tolist(), strict=True
-            )
-        ]
-
-    @property
     def sums_to_one(self) -> bool:
         """Whether estimated frequencies sum to 1: the sets of every size have values of the sum
         1.
         """
         n = self.workload.shape[1]
         sums = [each.size * a + (n - each.size) * b for _, each, (a, b) in self.sets]
-        return bool(np.abs(np.array(sums) / self._unit - 1).max() <= SAME)
+        return bool(np.abs(np.array(sums) / self.unit - 1).max() <= SAME)
 
     def facts(self) -> Facts:
         """Those of every design, with the cap."""
         facts = super().facts()
         *parts, remark = facts.parts
         claim = self.certificate
-        most = shown(round_up(claim.influence), 9)
-        cap = shown(claim.cap, 9)
-        more: list[Part] = [("influence at most", f"{cap} for each number; {most} is reached")]
+        more: list[Part] = [("influence at most", cap_in_words(claim.cap, claim.influence))]
         if isinstance(claim, LiarsFrequencyCertificate):
             more.append(with_liars_in_words(claim, self.root_mean_square))
-        if self._unit == 1 and not self.sums_to_one:
+        if self.unit == 1 and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
 
@@ -189,83 +154,18 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
         """Bits of a report: the base-2 logarithm of the number of sets."""
         return (self.n_reports - 1).bit_length()
 
-    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of the sets of each size, and of those that have each answer."""
-        ordered, sizes = self.read_sets(reports)
-        numbers = report_weights(weights, reports, len(ordered))
-        each = np.ones(len(ordered), dtype=np.int64) if numbers is None else numbers
-        n = self.workload.shape[1]
-        values: list[Any] = []
-        squares: list[Any] = []
-        for size in self.certificate.randomizer.sizes:
-            is_of_size = sizes == size
-            entries = ordered[is_of_size, self.size - size :].ravel()
-            heights = each[is_of_size]
-            for sums, powers in ((values, heights), (squares, heights**2)):
-                with_answer = np.bincount(entries, np.repeat(powers, size), minlength=n)
-                sums.append(np.concatenate([[powers.sum()], with_answer]))
-        return Counts(
-            self.digest,
-            self._count_labels,
-            self._of_kind(values, numbers is None),
-            self._of_kind(squares, numbers is None),
-            each.sum().item(),
-            (each**2).sum().item(),
-            len(ordered),
-        )
-
-    @staticmethod
-    def _of_kind(sums: list[Float], is_whole: bool) -> Any:
-        """Sums in a row, whole numbers without weights."""
-        return np.concatenate(sums).astype(np.int64 if is_whole else np.float64)
-
-    @property
-    def _count_labels(self) -> tuple[tuple[Any, ...], ...]:
-        """Size and answer of each count; of all sets of a size the size alone."""
-        sizes = self.certificate.randomizer.sizes
-        return tuple(
-            label for size in sizes for label in ((size,), *((size, x) for x in self.inputs))
-        )
-
-    def _shares(self, counts: Counts) -> tuple[Float, Float]:
-        """Shares of the sets of each size, and of those with each answer: (s,) and (s, n)."""
-        rows = (counts.values / counts.total).reshape(len(self.sets), -1)
-        return rows[:, 0], rows[:, 1:]
-
-    def _estimates(self, counts: Counts) -> Float:
-        """Estimated frequencies, shape (n,)."""
-        of_size, with_answer = self._shares(counts)
-        inside, outside = self.set_values.T / self._unit
-        return np.asarray(outside @ of_size + (inside - outside) @ with_answer)
-
-    def frequencies(self, counts: Counts) -> Float:
-        """Estimated frequencies of the answers, shape (n,), without negative ones."""
-        return norm_sub(self._estimates(self.own_counts(counts).require_some()))
-
-    @cached_property
-    def mean_squares(self) -> tuple[float, float]:
-        """Mean squares of the values in a frequency of those with the answer, and of others."""
-        unit = self._unit
-        of_truth = others = 0.0
-        for share, each, (a, b) in self.sets:
-            p = float(each.p)
-            q = float(each.q)
-            of_truth += share * (p * a**2 + (1 - p) * b**2)
-            others += share * (q * a**2 + (1 - q) * b**2)
-        return of_truth / unit**2, others / unit**2
-
     @property
     def moments(self) -> tuple[Float, Float]:
         """The numbers of the people with an answer and of all others, and the mean squares of their
         values, shape (n, 2).
         """
         shape = (len(self.names), 2)
-        squares = self._unit**2 * np.array(self.mean_squares)
-        return np.broadcast_to([self._unit, 0.0], shape), np.broadcast_to(squares, shape)
+        squares = self.unit**2 * np.array(self.mean_squares)
+        return np.broadcast_to([self.unit, 0.0], shape), np.broadcast_to(squares, shape)
 
     def numbers_at(self, prior: Float) -> Float:
         """The frequencies of a distribution, in the unit of the workload."""
-        return np.asarray(self._unit * read_prior(prior, self.inputs)[0])
+        return np.asarray(self.unit * read_prior(prior, self.inputs)[0])
 
     def variances(self, prior: Any = None) -> Float:
         """Variances of one respondent's value for each number, shape (n,), at a prior; default: at
@@ -275,7 +175,7 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
         slope = of_truth - others
         worst = np.full(len(self.names), min(max(slope / 2, 0.0), 1.0))
         share = worst if prior is None else read_prior(prior, self.inputs)[0]
-        return np.asarray(self._unit**2 * (others + share * slope - share**2))
+        return np.asarray(self.unit**2 * (others + share * slope - share**2))
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""
@@ -314,7 +214,7 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
                     if 0 <= each.size - has - absent <= others:
                         of_missing = absent * a + (many - absent) * b
                         values.append((a if has else b) + t * of_missing)
-        unit = self._unit
+        unit = self.unit
         answers = unit * np.stack([np.ones_like(t), t, np.zeros_like(t)])[: 3 if others else 2]
         every = np.stack(values)
         raises = every.max(axis=0) - answers.min(axis=0)
@@ -327,21 +227,6 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
         k = len(self.names)
         raises, lowers = (np.full(k, round_up(end)) for end in self.certificate.ends)
         return Influence(self.names, raises, lowers, self.spans)
-
-    def p_value(self, counts: Counts) -> float:
-        """The p-value of the counts: of the furthest number of sets of a size, and of those of a
-        size that have an answer.
-        """
-        counts = self.own_counts(counts)
-        rows = counts.values.reshape(len(self.sets), -1)
-        number = counts.n_reports
-        values = []
-        for (share, each, _), row in zip(self.sets, rows, strict=True):
-            ends = share * float(each.q), share * float(each.p)
-            values.append(support_p_value(row[1:], number, *ends))
-            if share < 1:
-                values.append(support_p_value(row[:1], number, share, share))
-        return min(1.0, len(values) * min(values))
 
     def estimate(
         self,
@@ -360,36 +245,21 @@ class CappedFrequencyDesign(SizesSampler, SetsDesign, certificate=CappedFrequenc
         liars = read_liars(liars)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
-        values = self._estimates(counts)
-        scales = self._scales(counts, values)
+        values = self.estimates(counts)
+        scales = self.scales_of(counts, values)
         effect = scales.design_effects(counts, len(values))
         plain = SizesBand(values, self.mean_squares, scales, effect)
         estimate = Estimate.of_band(
-            plain if self._unit == 1 else ScaledBand(plain, self._unit),
+            plain if self.unit == 1 else ScaledBand(plain, self.unit),
             counts,
             confidence,
             simultaneous=simultaneous,
             method="design",
             labels=self.names,
             fit=fit,
-            is_distribution=self._unit == 1,
+            is_distribution=self.unit == 1,
         )
         return widened(estimate, liars, lambda: self.influence.each)
-
-    def _scales(self, counts: Counts, values: Float) -> Scales:
-        """One over the effective numbers of reports of each estimate."""
-        if not counts.is_weighted:
-            return Scales.of(counts)
-        inside, outside = self.set_values.T / self._unit
-        squares = []
-        for each in (counts.with_squared_weights, counts):
-            of_size, with_answer = self._shares(each)
-            far = (outside[:, None] - values) ** 2
-            near = (inside[:, None] - values) ** 2
-            mean = (far * (of_size[:, None] - with_answer) + near * with_answer).sum(axis=0)
-            squares.append(mean)
-        heavy, plain = squares
-        return Scales.of(counts, effects_of(heavy, plain, np.abs(self.set_values).max() ** 2))
 
 
 @dataclass(frozen=True, eq=False)
