@@ -75,7 +75,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_kind_is_recognized(folder: Path) -> None:
     for file, name in NAMES.items():
         kind = kind_of(folder / file)
-        assert kind is not None and kind.name == name, file
+        assert kind is not None, file
+        assert kind.name == name
     (folder / "other.json").write_text('{"a": 1}')
     assert kind_of(folder / "other.json") is None
     assert kind_of(folder / "nosuch.json") is None
