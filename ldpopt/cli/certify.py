@@ -182,6 +182,8 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
 
 def _certify_survey(file: str, gap: float | None, independent: bool, json: str | None) -> None:
     """Recheck the certificates of all questions of a survey; exit 1 if one does not hold."""
+    from ldpopt.surveys.overview import spent_in_words
+
     survey = read_survey_file(file)
     failures = []
     with working("checking") as describe, tempfile.TemporaryDirectory() as folder:
@@ -193,9 +195,9 @@ def _certify_survey(file: str, gap: float | None, independent: bool, json: str |
                 claim.save(path)
                 _check_independently(path, f"question {label(name)}")
     tables, data = survey_tables(survey)
-    spent = f"a person spends epsilon {survey.epsilon:.9g}"
+    spent = f"a person spends {spent_in_words(survey, 9)}"
     if survey.certificates:
-        spent = f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"
+        spent = f"{spent}, and all certificates hold"
     verdict = [] if failures else [spent]
     data |= {"holds": not failures, "failures": failures}
     show(Facts(f"{file}: {survey.title}", [*tables, *verdict]), data, json)

@@ -69,6 +69,7 @@ def solve(
     The file written by -o contains all of them and the budget of a person. `survey privatize` and
     `survey estimate` read it.
     """
+    from ldpopt.surveys.overview import spent_in_words
     from ldpopt.surveys.statement import read_survey
     from ldpopt.surveys.survey import Survey
 
@@ -80,8 +81,7 @@ def solve(
     tables, data = survey_tables(solved)
     parts: list[Part] = [
         *tables,
-        f"each person spends epsilon {'at most ' if solved.choices else ''}{solved.epsilon:.6g}; "
-        f"{statement.why or solved.scheme}",
+        f"each person spends {spent_in_words(solved)}; {statement.why or solved.scheme}",
     ]
     if solved.joint is not None:
         proof = solved.joint.certificate

@@ -120,6 +120,12 @@ class Page:
             code = "decimal-comma"
             reason = f"{comma[0]} has a comma"
             do = f"write decimals with a point: {comma[0].replace(',', '.')}"
+        elif point := re.search(r"(?<![\w.])[-+]?(\.\d+|\d+\.)(?![\w.])", outside):
+            code = "digit-of-point"
+            reason = (
+                f"{point[0]} has no digit {'before' if point[1][0] == '.' else 'after'} its point"
+            )
+            do = f"write {float(point[0])}"
         return self.error(place, f"not TOML: {reason[:1].lower()}{reason[1:]}", do, code=code)
 
     def _require_plain(self, data: Any) -> None:
