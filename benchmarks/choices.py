@@ -139,7 +139,7 @@ def workload(kind: str, n: int) -> lo.Workload:
 def designs() -> None:
     table("designs", "all sets priced", "relaxation first")
     listed = lo.DesignLimits(loose_gap=1.0)
-    first = lo.DesignLimits(listed_answers=15)
+    first = lo.DesignLimits(loose_gap=3e-4)
     for gap in (1e-3, 3e-4):
         for objective in ("average", "worst_case"):
             for kind in ("prefix", "ranges", "histogram", "random", "five rows"):

@@ -11,6 +11,7 @@ semidefinite form (`design_bound_elliptope`), and for every extreme ray that is 
 value is proved apart, in `design_statement`: any kind of bound goes with any design.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
@@ -30,6 +31,7 @@ from ldpopt.privacy.cones.rays import ZERO, Rays
 
 EXACT = 20  # largest number of answers for whose sets Python's integers are used
 LISTED = 32  # largest number of answers whose sets are listed: about 15 s
+CACHED = 15  # bits of the number of sums that are made at once: 256 KB, which stay in the cache
 DIGIT = 8  # bits of a digit of the exponents of rays, whose exponentials are tabled
 PRECISION = 160  # bits of an entry of a ray near the smallest one
 # bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
@@ -194,18 +196,28 @@ def least_by_half(constant: float, upper: NDArray[Any]) -> tuple[NDArray[Any], N
     has the bits ``p``.
     """
     half = len(upper) // 2
-    inside = _subset_squares(upper[:half, :half])
     values = constant + _subset_squares(upper[half:, half:])
-    joined = np.zeros((1, half), dtype=upper.dtype)
     numbers = np.arange(len(values)) << half
-    for row in upper[:half, half:].T:
-        joined = np.concatenate([joined, joined + row])
-    for place, linear in enumerate(joined):
-        sums = subset_sums(linear[half // 2 :])[:, None] + subset_sums(linear[: half // 2])
-        least = (sums := sums.ravel() + inside).argmin()
-        values[place] += sums[least]
-        numbers[place] += least
+    rows = [subset_sums(row) for row in upper[:half, half:].T]
+    few = min(len(rows), max(CACHED - half, 0))
+    block = _subset_squares(upper[:half, :half])[None]
+    for row in rows[:few]:
+        block = np.concatenate([block, block + row])
+    for start, sums in enumerate(_in_order(block, rows[few:])):
+        part = slice(start << few, (start + 1) << few)
+        least = sums.argmin(axis=1)
+        values[part] += np.take_along_axis(sums, least[:, None], axis=1)[:, 0]
+        numbers[part] += least
     return values, numbers
+
+
+def _in_order(block: NDArray[Any], rows: list[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    """The block plus the sum of some of the rows, for every set of them in the order of numbers."""
+    if not rows:
+        yield block
+        return
+    yield from _in_order(block, rows[:-1])
+    yield from _in_order(block + rows[-1], rows[:-1])
 
 
 def subset_sums(values: NDArray[Any]) -> NDArray[Any]:

@@ -363,6 +363,7 @@ def optimize_average(
     gap: float = 1e-6,
     deadline: Deadline = NO_LIMIT,
     start: Columns | None = None,
+    begin: generation.Begin | None = None,
 ) -> Optimum:
     """Design for the average over given weights, by column generation; ``hints`` are possible
     symmetries.
@@ -372,7 +373,8 @@ def optimize_average(
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = contrasts.scaled_to(columns)
     master = _Average(contrasts, symmetries)
-    first = generation.FIRST if start is None else generation.FOUND
+    if begin is None:
+        begin = generation.Begin(generation.FIRST if start is None else generation.FOUND)
     return generate_columns(
-        master, cone, columns, contrasts.weights, gap=gap, deadline=deadline, first=first
+        master, cone, columns, contrasts.weights, gap=gap, deadline=deadline, begin=begin
     )[0]

@@ -115,6 +115,15 @@ class Master(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Begin:
+    """What is known before the first master."""
+
+    first: float = FIRST  # gap of the first master
+    most: int = 60  # limit on the new columns of a round, if the master sets no larger one
+    bound: float = -np.inf  # a proved bound on the variance of all designs
+
+
 def gap_of(bound: float, value: float) -> float:
     """Relative gap; 0 if the value is 0 up to rounding, because then no bound is better than 0."""
     return 1 - bound / value if value > 0 else 0.0
@@ -128,13 +137,13 @@ def generate_columns(
     *,
     gap: float,
     deadline: Deadline,
-    first: float = FIRST,
+    begin: Begin = Begin(),
 ) -> tuple[Optimum, float]:
     """The best design of a cone, with the best multipliers, and its variance.
 
     A round has three parts. (1) The master is solved on the columns so far, up to the gap
-    ``target``, which begins with ``first``. (2) Its multipliers price all columns of the cone. The
-    largest cost gives a bound for every design,
+    ``target``, which begins with ``begin.first``. (2) Its multipliers price all columns of the
+    cone. The largest cost gives a bound for every design,
 
     .. code-block:: text
 
@@ -142,18 +151,18 @@ def generate_columns(
 
     and the costliest columns are new. (3) Unused columns are dropped, the new ones are added, and
     the target is reduced. The search ends if the gap between the least variance and the largest
-    bound, which may be of different rounds, is at most ``gap``; if time is over; or if there is no
-    new column although the master was asked for a quarter of the gap.
+    bound, which may be of different rounds or known before, is at most ``gap``; if time is over; or
+    if there is no new column although the master was asked for a quarter of the gap.
 
     In the last case the master has lost its way if its gap is still larger than what it was asked
     for. The search is then repeated with its steadier form, and the better of both designs is
     returned with the better of both bounds.
     """
-    search = _ColumnGeneration(master, cone, gap, deadline)
-    search.run(columns, r, first)
+    search = _ColumnGeneration(master, cone, gap, deadline, begin)
+    search.run(columns, r, begin.first)
     if search.is_astray and (steadier := master.steadier()) is not None:
-        again = _ColumnGeneration(steadier, cone, gap, deadline)
-        again.run(columns, r, first)
+        again = _ColumnGeneration(steadier, cone, gap, deadline, begin)
+        again.run(columns, r, begin.first)
         search = search.joined_with(again)
     return search.result()
 
@@ -161,7 +170,10 @@ def generate_columns(
 class _ColumnGeneration:
     """The state of `generate_columns`: the best design, the best multipliers, rounds, and times."""
 
-    def __init__(self, master: Master, cone: Cone, gap: float, deadline: Deadline) -> None:
+    def __init__(
+        self, master: Master, cone: Cone, gap: float, deadline: Deadline, begin: Begin
+    ) -> None:
+        self.begin = begin
         self.master = master
         self.cone = cone
         self.gap = gap
@@ -252,13 +264,13 @@ class _ColumnGeneration:
     def _most(self, columns: Columns) -> int:
         """Limit on the new columns of a round."""
         n: int = columns.shapes.shape[1]
-        return max(60, 2 * n, self.master.room // 2)
+        return max(self.begin.most, 2 * n, self.master.room // 2)
 
     @property
     def _gap(self) -> float:
         """Relative gap between the best design and the best bound."""
         assert self.proof is not None
-        return gap_of(self.proof.bound, self.variance)
+        return gap_of(max(self.proof.bound, self.begin.bound), self.variance)
 
     @property
     def _least_gap(self) -> float:

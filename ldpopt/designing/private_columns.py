@@ -30,6 +30,7 @@ ROUNDING = 1e-12  # share of a cost by which floats may be wrong
 SECONDS = 3e-9  # to price one of more sets than are priced at once, or to prove it
 LEAST_GAIN = 1e-12  # smallest gain of an exchange, as a share of the largest coefficient
 TOGETHER = 4_000_000  # gains of pairs that are computed at once
+CACHED = 1 << 14  # costs that are computed at once: 128 KB, which stay in the cache
 SEARCHED = 3000  # sets that the local search improves at a time
 ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
@@ -237,18 +238,21 @@ def costs_of_all_sets(price: Price, base: float, spread: float) -> Float:
     half = n // 2
     low = all_sets(half)
     high = all_sets(n - half)
-    form = price.form
-    square = ((high @ (2 * form[half:, :half])) @ low.T) + np.einsum(
-        "ax,ax->a", low @ form[:half, :half], low
-    )
-    square += np.einsum("ax,ax->a", high @ form[half:, half:], high)[:, None]
-    mass = subset_sums(price.weights)
-    ones = form.sum(axis=0)
-    square = square.ravel() - 2 * mass * subset_sums(ones) + mass**2 * ones.sum()
-    scale = spread / (base + spread * mass)
-    return np.asarray(
-        scale * (scale * square - (subset_sums(price.slope) - mass * price.slope.sum()))
-    )
+    form, linear, _ = _quadratic(price, 0.0, base, spread)
+    low_square = np.einsum("ax,ax->a", low @ form[:half, :half] + linear[:half], low)
+    high_square = np.einsum("ax,ax->a", high @ form[half:, half:] + linear[half:], high)
+    cross = high @ (2 * form[half:, :half])
+    low_mass = base + spread * subset_sums(price.weights[:half])
+    high_mass = spread * subset_sums(price.weights[half:])
+    costs = np.empty((len(high), len(low)))
+    rows = max(1, CACHED // len(low))
+    for start in range(0, len(high), rows):
+        block = slice(start, start + rows)
+        part = np.matmul(cross[block], low.T, out=costs[block])
+        part += low_square
+        part += high_square[block, None]
+        part /= (low_mass + high_mass[block, None]) ** 2
+    return costs.ravel()
 
 
 def all_sets(n: int) -> Float:
@@ -261,13 +265,14 @@ def indicators(numbers: np.ndarray, n: int) -> Float:
     return np.asarray((numbers[:, None] >> np.arange(n)) & 1, dtype=np.float64)
 
 
-def local_maxima(costs: Float, n: int) -> np.ndarray:
-    """Whether no exchange of a single answer gives a larger cost, for every set."""
-    is_largest = np.ones(len(costs), dtype=bool)
+def local_maxima(costs: Float, n: int, at_least: float) -> Int:
+    """Numbers of the sets that cost more than ``at_least``, and no less than after the exchange of
+    any one answer.
+    """
+    places = np.flatnonzero(costs > at_least)
     for place in range(n):
-        cube = costs.reshape(-1, 2, 2**place)
-        is_largest &= (cube >= cube[:, ::-1]).reshape(-1)
-    return is_largest
+        places = places[costs[places] >= costs[places ^ (1 << place)]]
+    return places
 
 
 @dataclass(frozen=True)
@@ -310,7 +315,7 @@ class Staircases:
         """All sets of at most 20 answers; of more answers those that a local search finds."""
         if self.n <= PRICED:
             costs = costs_of_all_sets(price, self.base, self.spread)
-            places = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
+            places = local_maxima(costs, self.n, at_least)
             places = places[np.argsort(-costs[places])][:most]
             return Priced(float(costs.max()), indicators(places, self.n))
         sets = search_by_pairs(price, at_least, self._starts(price, known), self.base, self.spread)

@@ -26,7 +26,7 @@ class DesignLimits:
     loose_gap : float
         Gap from which on a relaxation is tried before all sets are priced.
     loose_answers : int
-        Fewest answers for that. It is two to twelve times as fast, but for workloads of a rank
+        Fewest answers for that. It is four to twenty times as fast, but for workloads of a rank
         below half of the answers (`benchmarks/choices.py`).
     product_answers : int
         Most answers of a product alphabet.

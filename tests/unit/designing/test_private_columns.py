@@ -27,6 +27,7 @@ from ldpopt.designing.private_columns import (
     Staircases,
     costs_of_all_sets,
     indicators,
+    local_maxima,
     neighbors,
     search_by_pairs,
 )
@@ -170,6 +171,29 @@ def test_a_time_limit_is_kept_while_rays_are_listed():
     privacy = MetricDP(1.0, np.sqrt(((places[:, None] - places) ** 2).sum(2)))
     with pytest.raises(NotRepresentableError, match="time limit"):
         design(Workload.prefix(10), privacy, time_limit=0.05)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 9])
+def test_costs_and_local_maxima_of_all_sets_are_those_of_each_set(n):
+    """By the scores of each column; weights may be 0, slopes need not sum to 0."""
+    rng = np.random.default_rng(n)
+    rows = rng.standard_normal((3, n))
+    weights = rng.dirichlet(np.full(n, 5.0))
+    if n > 2:
+        weights[0] = 0.0
+        weights /= weights.sum()
+    price = Price(rows.T @ rows, rng.standard_normal(n), weights)
+    every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    columns = Staircases(n, 0.3, 0.7).columns(every)
+    costs = costs_of_all_sets(price, 0.3, 0.7)
+    assert costs == pytest.approx(price.costs(columns), rel=1e-10, abs=1e-10)
+    for least in (-np.inf, float(np.median(costs)), float(costs.max())):
+        expected = [
+            number
+            for number, cost in enumerate(costs)
+            if cost > least and all(cost >= costs[number ^ (1 << place)] for place in range(n))
+        ]
+        assert local_maxima(costs, n, least).tolist() == expected
 
 
 def test_the_costliest_set_of_21_answers_is_found_without_a_list():

@@ -90,7 +90,7 @@ class CappedColumns:
             costs += value * (2 * z - mass * value)
         n = self.cone.n
         sums = base * n + spread * subset_sums(np.ones(n))
-        places = np.flatnonzero(local_maxima(costs, n) & (costs > 0))
+        places = local_maxima(costs, n, 0.0)
         places = places[np.argsort(-costs[places])][:most]
         return float((costs / sums).max()), self.cone.columns(indicators(places, n)).vectors
 

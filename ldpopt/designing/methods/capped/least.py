@@ -141,6 +141,6 @@ def _priced(
     for row, limit in zip(slope, limits, strict=True):
         costs += limit * np.abs(cone.base * row.sum() + cone.spread * subset_sums(row))
     sums = cone.base * n + cone.spread * subset_sums(np.ones(n))
-    places = np.flatnonzero(local_maxima(costs, n) & (costs > TOLERANCE))
+    places = local_maxima(costs, n, TOLERANCE)
     places = places[np.argsort(-costs[places])][:most]
     return float((costs / sums).max()), cone.columns(indicators(places, n)).vectors

@@ -9,11 +9,12 @@ import numpy as np
 
 from ldpopt.certificate.design_bound import LISTED
 from ldpopt.designing.average import optimize_average
-from ldpopt.designing.column_generation import Optimum, gap_of
+from ldpopt.designing.column_generation import Begin, Optimum, gap_of
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.relaxation.columns import relaxed_average
+from ldpopt.designing.methods.relaxation.columns import LIMITS, draw, relaxed_average
+from ldpopt.designing.methods.relaxation.program import relax
 from ldpopt.designing.private_columns import Staircases
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.symmetry import symmetry_group
@@ -37,6 +38,9 @@ RARE = 0.01
 SECONDS = 2e-11  # of a Newton step of the saddle point, for each cube of the columns
 STEPS = 20  # Newton steps for which time has to remain: it limits the number of columns
 USED = 1e-9  # probability below which a column is left out of the mechanism
+# Sets that are drawn, and columns added in a round, if all sets are priced too: in multiples of the
+# dimension of the symmetric matrices (`benchmarks/choices.py`)
+DRAWN, ADDED = 4.0, 1.5
 # smallest weight of an answer, in multiples of the average, for which columns are sought
 LEAST = 1e-6
 
@@ -110,7 +114,9 @@ class Relaxation(DesignMethod):
 
 
 class FirstRelaxation(Relaxation):
-    """The same for few answers and a loose gap, before all sets are priced."""
+    """The same for few answers and a loose gap. For the average all sets are priced, from sets
+    drawn at once, until the better of both bounds is near.
+    """
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """Pure privacy, answers that could be listed, a workload of many directions."""
@@ -121,6 +127,30 @@ class FirstRelaxation(Relaxation):
             f"for a gap of {limits.loose_gap:g} or more it is faster than pricing all sets of the "
             f"{form.n} answers"
         )
+
+    def solve(self, task: DesignTask) -> RawDesign:
+        """Compute the bound, then generate columns from sets drawn from its moments."""
+        form = task.form
+        cone = form.staircases
+        assert cone is not None
+        if form.is_worst_case:
+            return super().solve(task)
+        dual, shares = relax(form.contrasts, cone, LIMITS.finer * task.gap, task.deadline)
+        room = form.n * (form.n + 1) / 2
+        drawn = draw(shares, int(DRAWN * room), np.random.default_rng(0))
+        units = np.eye(form.n)
+        begin = Begin(most=int(ADDED * room), bound=dual.bound - form.contrasts.spread)
+        optimum = optimize_average(
+            form.contrasts,
+            cone,
+            form.hints,
+            gap=LIMITS.reached * task.gap,
+            deadline=task.deadline,
+            start=cone.columns(np.unique(np.vstack([units, 1 - units, drawn]), axis=0)),
+            begin=begin,
+        )
+        better = max(optimum.dual, dual, key=lambda multipliers: multipliers.bound)
+        return raw_design(task, replace(optimum, dual=better))
 
 
 def _average(form: DesignForm, optimum: Optimum) -> tuple[Optimum, float]:
