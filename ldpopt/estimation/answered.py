@@ -264,14 +264,15 @@ class RatioBand:
 
     def _variances(self, t: Float) -> Float:
         """Variances of one person's values in ``a - t (1 - f)`` if their means are 0, for ``t`` of
-        shape (k,) or (2, k)."""
+        shape (k,) or (2, k).
+        """
         constant, linear, square = self._second_moments
         factor = t[..., None]
         second = constant + factor * linear + factor**2 * square
         wanted = self.source.wanted[self.rows] - factor * (1 - self._is_missing)
-        answers = wanted.shape[-1]  # both sides at once, since a bisection calls this very often
-        both = (values.reshape(-1, answers) for values in (wanted, second))
-        return null_variances(*both, self._frequencies).reshape(t.shape)
+        shape = (-1, wanted.shape[-1])  # both sides at once: a bisection calls this very often
+        found = null_variances(wanted.reshape(shape), second.reshape(shape), self._frequencies)
+        return found.reshape(t.shape)
 
     @property
     def liars(self) -> float:
