@@ -8,6 +8,7 @@ from ldpopt.cli.options import new_file, option
 from ldpopt.cli.printing import say, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts, Table
+from ldpopt.foundation.labels import text_of
 
 
 def account(
@@ -68,6 +69,11 @@ def _curve(file: str, waves: int, people: int | None, progress: Callable[[str], 
 
     if is_survey(file):
         survey = read_survey_file(file)
+        if survey.choices:
+            say(
+                f"note: the numbers are for whoever chooses epsilon {text_of(survey.choices[-1])}; "
+                "in Python `Survey.account(choice=...)` has those of the other choices"
+            )
         if survey.stage is not None:
             say(f"note: {survey.stage.promise(survey.epsilon)}")
         return account_of(survey, waves, people, progress=progress)

@@ -77,14 +77,16 @@ def audit(
 def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
     """Show the true epsilon of each question and of a person; exit 1 if that is above a claim."""
     from ldpopt.foundation.budget import Budget
+    from ldpopt.surveys.overview import spent_in_words
 
     survey = questions.read_survey_file(file)
     holds = epsilon is None or survey.odds <= Budget(epsilon).enclosure()[0]
     tables, data = questions.survey_tables(survey)
-    spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
+    spent = f"a person spends {spent_in_words(survey, 9)} ({survey.scheme})"
     show(Facts(survey.title, [*tables, spent]), data | {"claim": epsilon, "holds": holds}, json)
     if not holds:
-        problem = f"the claim epsilon = {epsilon} is violated: a person spends {survey.epsilon:.9g}"
+        spent = spent_in_words(survey, 9)
+        problem = f"the claim epsilon = {epsilon} is violated: a person spends {spent}"
         refuse(problem, "claim this epsilon, or solve the survey with a smaller one")
 
 

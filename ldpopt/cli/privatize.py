@@ -217,6 +217,8 @@ def _privatize_folder(requested: PrivatizeRequest) -> int:
 
 def _print(requested: PrivatizeRequest, total: int, dropped: list[str], json: str | None) -> None:
     """Show what was written and what was not, and the budget that each person has spent."""
+    from ldpopt.surveys.overview import spent_in_words
+
     if dropped:
         names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
         say(
@@ -232,7 +234,7 @@ def _print(requested: PrivatizeRequest, total: int, dropped: list[str], json: st
     done = f"{output}: {total:,} reports"
     if requested.source is None:
         data |= {"questions": columns, "epsilon": survey.epsilon, "output": output}
-        done = f"{output}: {total:,} people, epsilon {survey.epsilon:.6g} a person"
+        done = f"{output}: {total:,} people, {spent_in_words(survey)} a person"
     else:
         secret = requested.secret
         data |= {"column": columns[0], "columns": columns, "kept": requested.kept}

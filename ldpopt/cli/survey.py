@@ -29,6 +29,8 @@ from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.sentences import above_text, below_text
 
+SHARES = "write a table for each question: [smokes], and below it no = 0.8 and yes = 0.2"
+
 survey = typer.Typer(rich_markup_mode=None)
 
 
@@ -67,6 +69,7 @@ def solve(
     The file written by -o contains all of them and the budget of a person. `survey privatize` and
     `survey estimate` read it.
     """
+    from ldpopt.surveys.overview import spent_in_words
     from ldpopt.surveys.statement import read_survey
     from ldpopt.surveys.survey import Survey
 
@@ -78,8 +81,7 @@ def solve(
     tables, data = survey_tables(solved)
     parts: list[Part] = [
         *tables,
-        f"each person spends epsilon {'at most ' if solved.choices else ''}{solved.epsilon:.6g}; "
-        f"{statement.why or solved.scheme}",
+        f"each person spends {spent_in_words(solved)}; {statement.why or solved.scheme}",
     ]
     if solved.joint is not None:
         proof = solved.joint.certificate
@@ -199,7 +201,7 @@ def simulate(
     from ldpopt.studies.survey_simulation import simulate_survey, supposed_shares
 
     survey = read_any_survey(path)
-    stated = None if shares is None else Page(shares).data
+    stated = None if shares is None else Page(shares, "shares in TOML", SHARES).data
     supposed = supposed_shares(survey, stated).items()
     if equal := [
         label(name)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ldpopt.cli import options
 from ldpopt.cli.options import new_table, option
-from ldpopt.cli.printing import save_table, show, working
+from ldpopt.cli.printing import save_table, say, show, working
 from ldpopt.cli.questions import read_any_survey
 
 
@@ -30,6 +30,7 @@ def values(
     program can average them by group, weight them, or take them as the outcome of a linear
     regression. They reveal no more than the report.
     """
+    from ldpopt.surveys.values import shares_of_all
     from ldpopt.tables.files import require_csv, require_other_file, result_kind
 
     result_kind(output)
@@ -42,6 +43,11 @@ def values(
     save_table(
         output, [{key: _number(value) for key, value in row.items()} for row in rows], survey.title
     )
+    for name, others in shares_of_all(survey, question).items():
+        say(
+            f"note: {name}: the means are shares of all people; `survey estimate` divides them by "
+            f"1 less the means of {' and '.join(map(repr, others))}"
+        )
     data = {"file": output, "people": len(table), "columns": list(table)}
     show(f"{output}: {len(table):,} people, {len(table.columns)} columns", data, json)
 

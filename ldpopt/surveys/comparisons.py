@@ -264,6 +264,12 @@ def quantiles_of(estimates: SurveyEstimate, p: float) -> SurveyEstimate:
                     raise
         return quantiles
 
+    if estimates.stage is not None:
+        raise StatementError(
+            f"the second stage estimates the {estimates.stage.label}, and no other quantile",
+            code="quantile-of-stage",
+            do="look at its estimate, or adapt the survey of the first stage to this quantile",
+        )
     groups = {group: found(each) for group, each in estimates.groups.items()}
     of_all = found(estimates.questions)
     if not of_all:

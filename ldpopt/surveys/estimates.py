@@ -270,8 +270,9 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         Raises
         ------
         StatementError
-            If ``p`` is not between 0 and 1, or a question with edges has behaviors, and its shares
-            are not of those who follow the rule.
+            If ``p`` is not between 0 and 1, the survey is a second stage, which estimates one
+            number, or a question with edges has behaviors, and its shares are not of those who
+            follow the rule.
         """
         return quantiles_of(self, p)
 

@@ -53,6 +53,11 @@ def choices_in_words(survey: Questionnaire) -> list[str]:
     ]
 
 
+def spent_in_words(survey: Questionnaire, digits: int = 6) -> str:
+    """The epsilon of a person in words: where people choose theirs, nobody spends more."""
+    return f"epsilon {'at most ' if survey.choices else ''}{survey.epsilon:.{digits}g}"
+
+
 def table_of(entries: Sequence[dict[str, Any]]) -> Table:
     """The entries as a table, without the digests."""
     rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
@@ -151,8 +156,7 @@ def lines_of_stage(survey: Questionnaire) -> list[str]:
 
 def facts_of(survey: Questionnaire) -> Facts:
     """The questions, what a person spends, and the scheme."""
-    most = "at most " if survey.choices else ""
-    spent = f"each person spends epsilon {most}{survey.epsilon:.6g}; {survey.scheme}"
+    spent = f"each person spends {spent_in_words(survey)}; {survey.scheme}"
     parts: list[Part] = [table_of(entries_of(survey))]
     parts += table_of_mechanisms(mechanisms_of(survey))
     parts += [*lines_of_trees(trees_of(survey)), *lines_of_repeated(repeated_of(survey))]

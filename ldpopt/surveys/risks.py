@@ -443,6 +443,12 @@ SPENT = Topic(
     "note: spent",
     (
         Sentence(
+            "chosen",
+            lambda facts: facts.is_finite and bool(facts.survey.choices),
+            "each person spends the epsilon that was chosen, at most "
+            "{facts.survey.epsilon:.6g} ({facts.survey.scheme}: {facts.parts})",
+        ),
+        Sentence(
             "finite",
             lambda facts: facts.is_finite,
             "each person spends epsilon {facts.survey.epsilon:.6g} ({facts.survey.scheme}: "

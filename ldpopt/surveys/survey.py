@@ -647,6 +647,10 @@ class Survey(Questionnaire, Described):
         r"""Return unbiased values of the reports: their means over people estimate the numbers of
         the questions.
 
+        Of a question that not everybody answers, or that is asked twice, they estimate the shares
+        of all people; `estimate` has those among the people who were asked and answered
+        (carefully): these over 1 less the means of the columns of the others.
+
         Any other program can average them by group, weight them, or take them as the outcome of a
         linear regression.
 

@@ -43,6 +43,20 @@ def values_of_survey(
     return optional.pandas.DataFrame(found, index=index)
 
 
+def shares_of_all(
+    survey: Questionnaire, questions: Sequence[str] | None = None
+) -> dict[str, list[str]]:
+    """Questions whose estimates are among some people only, while the means of their values are
+    shares of all people, each with the columns of the other people: no answer, not asked, careless.
+    """
+    columns = {}
+    for name in survey.questions if questions is None else questions:
+        numbers = numbers_of(survey, name).names
+        if places := survey.questions[name].excluded_places(numbers):
+            columns[name] = [f"{name}: {text_of(numbers[place])}" for place in places]
+    return columns
+
+
 def _listed(survey: Questionnaire, name: str) -> ListedSource:
     """What estimates the numbers of a question, whose values are listed."""
     if name not in survey.questions:

@@ -735,6 +735,14 @@ TRUTHS: dict[tuple[str, str], Truth] = {
         rel_tol=1e-5,
         abs_tol=1e-9,
     ),
+    ("note: spent", "chosen"): lambda world, text: (
+        keeps_each_choice(world)
+        and math.isclose(
+            float(re.findall("at most ([0-9.]*[0-9])", text)[0]),
+            log(World(world.survey, 1).odds),
+            rel_tol=1e-5,
+        )
+    ),
     ("note: spent", "infinite"): lambda world, text: not finite(world) and rules_out(world),
     # what is protected
     ("protected", "one"): lambda world, text: finite(world) and len(world.survey.questions) == 1,

@@ -706,6 +706,7 @@ def test_at_least_is_rounded_down_and_at_most_up(number: Fraction, digits: int) 
 PRINTING = {
     *("facts", "notes", "_notes", "standing", "in_words", "numbers_text", "residual_facts"),
     *("_few_reports", "_cost_of_repair", "with_constant_report", "why_not_estimable"),
+    *("cap_in_words", "with_liars_in_words"),
 }
 """Functions whose texts are printed, beside all functions of the command line."""
 
@@ -764,7 +765,8 @@ ALWAYS = {
     "each person chooses epsilon: _; the budgets above are those of the largest": (
         "of a statement; budgets are divided for the last choice, they ascend"
     ),
-    "each person spends epsilon __; _": "the audited odds of a person; with choices the largest",
+    "each person spends _; _": "the audited odds of a person; with choices the largest",
+    "_ for each number; _ is reached": "of designs with one cap; both are in their certificate",
     "influence at most": "a heading of the caps of a design, which its certificate proves",
     "_ % of _ people may send anything: root mean squared error _, the square at most _ % above "
     "the least one": "of designs for liars only; both numbers are those of their certificate",
@@ -808,9 +810,11 @@ ALWAYS = {
     "_; `ldpopt design` finds the best one for them": NO_CLAIM,
     "Each person has one of _ mechanisms, which the column _ names, and the numbers below are for "
     "as many people with each.": "of questions with such a column; the numbers are simulated",
-    "a person spends epsilon _, and all certificates hold": "after all were checked",
+    "_, and all certificates hold": "after all were checked",
     "best guess of two answers": NO_CLAIM,
     "all pairs of answers": "of an account whose sources name no pairs",
+    "note: _: the means are shares of all people; `survey estimate` divides them by 1 less the "
+    "means of _": "tests/cli/test_choices_and_repeats.py divides them, and gets the estimates",
     "half-width: of the 95 % interval of the share that is known least, if all answer": (
         "the plan's half-width at the worst distribution; compared in tests/unit/fieldwork"
     ),

@@ -87,6 +87,15 @@ def test_a_median_comes_from_the_second_stage_alone(classes: Survey) -> None:
     assert found.labels == ("quantile 0.5",)
 
 
+def test_a_second_stage_has_no_other_quantile(classes: Survey) -> None:
+    rng = np.random.default_rng(4)
+    second = classes.adapt(classes.privatize(ages(4000, rng), rng=1), quantile=0.5)
+    reports = second.privatize(ages(4000, rng), rng=2)
+    for p in (0.25, 0.5):
+        with refused("quantile-of-stage"):
+            second.estimate(reports).quantile(p)
+
+
 def best_information(shares: np.ndarray, scores: np.ndarray, epsilon: float) -> float:
     """The largest Fisher information, by a linear program over all columns with two values."""
     columns = np.array(list(itertools.product((1.0, math.exp(epsilon)), repeat=len(shares)))).T

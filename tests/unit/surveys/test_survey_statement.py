@@ -260,6 +260,8 @@ def test_many_labels_have_sets_as_reports(folder: Path) -> None:
         ('labels = [“no”, "yes"]', "curly-quote", ":3"),
         ("labels = ['no', ‘yes’]", "curly-quote", ":3"),
         ("prior = {no = 0,5, yes = 0,5}", "decimal-comma", ":3"),
+        ("prior = [.5, .5]", "digit-of-point", ":3"),
+        ("prior = {no = 1., yes = 0.}", "digit-of-point", ":3"),
         ('labels = ["no", "yes"]\nepsilon = 1,5', "decimal-comma", ":4"),
         ('labels = ["no", "yes"] 1', "syntax", ":3"),
         ("labels = [1,2,3", "syntax", ":3"),
