@@ -301,7 +301,7 @@ def delta_of_shuffled(local: float, n: int, epsilon: float) -> float:
 def test_local_budgets_of_shuffled_reports(n: int, delta: float) -> None:
     """The largest budget that is proved is below what one data set attains, and close to it."""
     low, high = 0.5, 12.0
-    for _ in range(40):
+    for _ in range(25):
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of_shuffled(middle, n, 1.0) <= delta else (low, middle)
     if n == 10_000:

@@ -53,7 +53,7 @@ def two_stages(theta: float, people: int, epsilon: float, rng: Any) -> lo.Estima
 
 @pytest.mark.parametrize("theta", [0.0, 1.5])
 def test_the_error_is_near_the_floor_and_intervals_cover(theta: float) -> None:
-    repeats = 300 if THOROUGH else 40
+    repeats = 300 if THOROUGH else 15
     rng = np.random.default_rng(3)
     found = [two_stages(theta, 10_000, 1.0, rng) for _ in range(repeats)]
     error = math.sqrt(np.mean([(each.values[0] - theta) ** 2 for each in found]))

@@ -47,7 +47,7 @@ def median_of(law: Any) -> float:
     [("smooth", 2.5), ("exponential", 3.0), ("uniform", 0.8), ("humps", 0.8), ("steps", 1.2)],
 )
 def test_fewer_people_and_coverage(name: str, gain: float, prefix: lo.Design) -> None:
-    repeats = 200 if THOROUGH else 12
+    repeats = 200 if THOROUGH else 5
     law = LAWS[name] / LAWS[name].sum()
     true = median_of(law)
     rng = np.random.default_rng(7)

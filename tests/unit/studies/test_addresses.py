@@ -219,6 +219,7 @@ def test_commands_take_addresses(root: str, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.stderr
 
 
+@pytest.mark.long
 def test_two_processes_share_a_store(root: str) -> None:
     source, target = f"{root}/answers", f"{root}/reports"
     for number in range(3):
