@@ -12,22 +12,22 @@ The parts can be read in this order; the numbers are their first lines:
     3b. Privacy notions that compare averages ............................................  774
     4. Programs: what the mechanism is worth, and what no private mechanism can pass ..... 1106
     5. Designs: error and bias of the estimator that is used ............................. 1419
-    5a. What a file says of its mechanism once more ...................................... 2043
-    6. Designs: bounds on all private mechanisms ......................................... 2111
-    6a. Sets of answers, one by one ...................................................... 2190
-    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2261
-    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2380
-    6d. A single mean .................................................................... 2695
-    6e. Products: combinations of attributes ............................................. 2792
-    6f. Questions of two answers each: moments of sets ................................... 2972
-    6g. Caps on the influence ............................................................ 3269
-    7. Reports: what several reports of a person reveal together ......................... 3446
-    7a. One report, as atoms ............................................................. 3642
-    7b. Shuffled reports ................................................................. 3798
-    7c. The mean positive part of a sum of many variables ................................ 3871
-    7d. Many reports: masses on levels of the loss ....................................... 4028
-    7e. Answers that depend on reports ................................................... 4272
-    8. Files, and the command line ....................................................... 4537
+    5a. What a file says of its mechanism once more ...................................... 2218
+    6. Designs: bounds on all private mechanisms ......................................... 2286
+    6a. Sets of answers, one by one ...................................................... 2365
+    6b. Sets of many answers, by a matrix that is positive semidefinite .................. 2436
+    6c. Extreme rays of graphs, metrics and one-sided privacy ............................ 2555
+    6d. A single mean .................................................................... 2870
+    6e. Products: combinations of attributes ............................................. 2967
+    6f. Questions of two answers each: moments of sets ................................... 3147
+    6g. Caps on the influence ............................................................ 3444
+    7. Reports: what several reports of a person reveal together ......................... 3623
+    7a. One report, as atoms ............................................................. 3819
+    7b. Shuffled reports ................................................................. 3975
+    7c. The mean positive part of a sum of many variables ................................ 4048
+    7d. Many reports: masses on levels of the loss ....................................... 4205
+    7e. Answers that depend on reports ................................................... 4449
+    8. Files, and the command line ....................................................... 4714
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -1472,6 +1472,10 @@ def check_design(data):
         kind = Frequencies
     elif "kinds" in data:
         kind = Questions
+    elif "liars" in data:
+        kind = LiarsFrequencies
+    elif "sizes" in data:
+        kind = CappedFrequencies
     elif "people" in data:
         kind = Liars
     elif "caps" in data:
@@ -1506,7 +1510,7 @@ def check_design(data):
     proved = max(PROOFS[kind][proof](design, **multipliers), Fraction(0))
     need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
     mean = "mean" if data["objective"] == "average" else "largest mean"
-    more = design.check_liars(error) if kind is Liars else ""
+    more = design.check_liars(error) if kind in (Liars, LiarsFrequencies) else ""
     return (
         f"{mean} squared error {decimal(error)}, bias {decimal(root(squared_bias), 2)}{more}",
         proved,
@@ -1756,29 +1760,12 @@ class Liars(Capped):
     def read_values(self, data, n, m):
         """The share of liars, the steps and both numbers, and what a capped design has."""
         super().read_values(data, n, m)
-        self.share = Fraction(double(data["share"]), S)
-        self.people = data["people"]
-        need(0 <= self.share < 1, "a share of liars is from 0 to 1")
-        need(type(self.people) is int and self.people > 0, "a number of people is 1 or more")
-        self.steps = listed(data["steps"])
-        self.criterion = sized(data["criterion"])
-        self.least = sized(data["least"])
-        need(self.objective == "average", "liars are for the average error")
         self.spans = [(max(row) - min(row)) * self.step for row in self.workload]
-
-    def error_at(self, variance, spans):
-        """The error with liars of a variance and an influence in spans."""
-        k = len(self.spans)
-        squares = sum(span * span for span in self.spans) / k
-        return (1 - self.share) * variance / (k * self.people) + (self.share * spans) ** 2 * squares
+        need(self.objective == "average", "liars are for the average error")
+        self.claims = LiarsClaims(data, self.spans)
 
     def check_liars(self, variance):
-        """Check the error with liars, and that no design has less than ``least``; in words.
-
-        The least variance falls in the influence. So a design of more than ``a`` and at most ``b``
-        spans has at least the error of the bound at ``b`` spans and of the influence ``a``
-        (thm-influence-interval-of-liars).
-        """
+        """Check both numbers, given the variance; in words."""
         largest = max(
             max(
                 Fraction(max(values), S) - min(row) * self.step,
@@ -1788,21 +1775,62 @@ class Liars(Capped):
             for values, row, span in zip(self.values, self.workload, self.spans)
             if span
         )
+
+        def prove(spans, step):
+            slope, line = keys(step, "slope line")
+            self.reach = [
+                None if spans is None or not span else (spans - Fraction(1, 2)) * span
+                for span in self.spans
+            ]
+            return by_caps(self, slope, line)
+
+        return self.claims.check(variance, largest, prove)
+
+
+class LiarsClaims:
+    """What a file claims of liars: their share ``g``, the number ``N`` of people, and steps.
+
+    Of ``k`` numbers with these ``spans`` a variance ``F`` and an influence of ``s`` spans have the
+    error ``(1 - g) F / (k N) + (g s)^2`` times the mean of the squares of the spans.
+    """
+
+    def __init__(self, data, spans):
+        self.share = Fraction(double(data["share"]), S)
+        self.people = data["people"]
+        need(0 <= self.share < 1, "a share of liars is from 0 to 1")
+        need(type(self.people) is int and self.people > 0, "a number of people is 1 or more")
+        self.steps = listed(data["steps"])
+        self.criterion = sized(data["criterion"])
+        self.least = sized(data["least"])
+        self.spans = spans
+
+    def error_at(self, variance, spans):
+        """The error with liars of a variance and an influence in spans."""
+        k = len(self.spans)
+        squares = sum(span * span for span in self.spans) / k
+        return (1 - self.share) * variance / (k * self.people) + (self.share * spans) ** 2 * squares
+
+    def check(self, variance, largest, prove):
+        """Check the error with liars, and that no design has less than ``least``; in words.
+
+        ``prove`` bounds the variance of all designs of at most some spans, None for no limit. The
+        least variance falls in the influence. So a design of more than ``a`` and at most ``b``
+        spans has at least the error of the bound at ``b`` spans and of the influence ``a``
+        (thm-influence-interval-of-liars).
+        """
         error = self.error_at(variance, largest)
         need(error <= self.criterion, f"with liars the error is {decimal(error)}", ClaimError)
         least = None
         start = Fraction(0)
         for i, step in enumerate(self.steps):
-            limit, slope, line = keys(step, "spans slope line")
+            need(isinstance(step, dict) and "spans" in step, "a step has a limit, or null")
+            limit = step["spans"]
             is_last = limit is None
             need(is_last == (i == len(self.steps) - 1), "the last step has no limit", ClaimError)
-            end = start if is_last else Fraction(double(limit), S)
+            end = None if is_last else Fraction(double(limit), S)
             need(is_last or end > start, "steps rise", ClaimError)
-            self.reach = [
-                (end - Fraction(1, 2)) * span if span and not is_last else None
-                for span in self.spans
-            ]
-            bound = max(by_caps(self, slope, line), Fraction(0))
+            parts = {key: value for key, value in step.items() if key != "spans"}
+            bound = max(prove(end, parts), Fraction(0))
             lower = self.error_at(bound, start)
             least = lower if least is None else min(least, lower)
             start = end
@@ -1886,6 +1914,153 @@ class Frequencies:
         level, _, sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 3))
         need(level >= most * sigma**2 * self.unit, COSTS, ClaimError)
         return 2 * sigma * self.unit * (n - 1) - n * level - self.spread
+
+
+class CappedFrequencies:
+    """Random sets of a few sizes, for all frequencies with equal weights, times ``unit``.
+
+    First a size is drawn, by masses that do not depend on the answer; then a set of ``k`` of the
+    ``n`` answers as in `Frequencies`, with the probability ``p`` of those that have the truth. So
+    the odds of a set are those among the sets of its size. A set counts ``a`` for each of its
+    answers, and ``b`` for each other one. What a report moves a frequency by is at most the larger
+    one of ``max V - min(0, unit)`` and ``max(0, unit) - min V`` over all of these values: at most
+    the cap. ``drawn`` has the probability of each size, ``k``, ``p``, ``a`` and ``b``.
+    """
+
+    KEYS = "inputs unit cap sizes"
+
+    def __init__(self, data):
+        kind, epsilon = keys(data["privacy"], "kind epsilon")
+        need(
+            kind == "pure" and data["objective"] == "average",
+            "frequencies are proved for pure privacy, on average",
+        )
+        self.inputs = data["inputs"]
+        self.n = len(labels(self.inputs))
+        self.unit = Fraction(double(data["unit"]), S)
+        need(self.unit, "frequencies times 0")
+        self.base = least_ratio(epsilon)
+        self.numbers = []
+        self.drawn = []
+        self.odds = Fraction(1)
+        last = 0
+        for each in listed(data["sizes"]):
+            k, mass, held, a, b = keys(each, "size mass held inside outside")
+            need(
+                {type(k), type(mass), type(held)} == {int},
+                "sizes and masses are whole numbers",
+            )
+            need(
+                last < k < self.n and mass > 0 and 0 < held < UNIT,
+                "a size or mass out of range",
+            )
+            last = k
+            p = Fraction(held, UNIT)
+            # with the truth one of comb(n - 1, k - 1) sets, else one of comb(n - 1, k)
+            ratio = p * (self.n - k)
+            ratio /= (1 - p) * k
+            need(ratio > 1, "a size without information", ClaimError)
+            self.odds = max(self.odds, ratio)
+            self.numbers += [k, mass, held]
+            values = [Fraction(entry, S) for entry in double([a, b], 2)]
+            share = Fraction(mass, UNIT)
+            self.drawn.append((share, k, p, *values))
+        total = sum(share for share, *_ in self.drawn)
+        need(total == 1, "masses do not sum to 2**53", ClaimError)
+        need(self.is_private(epsilon), "not private", ClaimError)
+        every = [value for *_, a, b in self.drawn for value in (a, b)]
+        raises = max(every) - min(self.unit, 0)
+        lowers = max(self.unit, 0) - min(every)
+        self.size = max(raises, lowers)
+        cap = Fraction(double(data["cap"]), S)
+        need(self.size <= cap, f"a report has an influence of {decimal(self.size)}", ClaimError)
+        self.reach = cap - abs(self.unit) / 2
+        self.spread = self.unit**2 * (1 - Fraction(1, self.n))
+
+    def is_private(self, epsilon):
+        """Whether the odds of no size are above ``e**epsilon``."""
+        over, under, _ = power(epsilon, 1)
+        return self.odds * under <= over
+
+    def in_words(self, privacy):
+        """The notion."""
+        return odds_in_words(privacy)
+
+    def digest(self):
+        """The hash of labels, and of size and masses of the sets of each size."""
+        return hash_of("SetsOfSizes", [self.inputs], self.numbers)
+
+    def errors(self):
+        """Mean squared error of all frequencies together, and squared bias, of every answer.
+
+        ``truth`` is the mean of what a report counts for the true answer, and ``every`` that of
+        ``k a + (n - k) b``, for all; so it counts ``(every - truth) / (n - 1)`` for any other one.
+        The error is the mean of ``k a^2 + (n - k) b^2``, less ``2 unit truth``, and ``unit^2``.
+        """
+        n = self.n
+        truth = every = squares = Fraction(0)
+        for share, k, p, a, b in self.drawn:
+            truth += share * (p * a + (1 - p) * b)
+            other = n - k
+            every += share * (k * a + other * b)
+            squares += share * (k * a * a + other * b * b)
+        other = (every - truth) / (n - 1)
+        bias = (truth - self.unit) ** 2 + (n - 1) * other**2
+        return squares - 2 * self.unit * truth + self.unit**2, bias
+
+    def bound(self, same, others, line):
+        """The bound of `by_caps` for ``K`` with ``same`` on its diagonal and ``others`` off it.
+
+        ``eta`` is the same ``line`` for all answers, and so (**) is the same for all sets of one
+        size (thm-influence-sizes); no set and all answers are checked, too. ``W_j - m_j`` is half
+        of the unit for the answer ``j`` itself, and minus this for the others.
+        """
+        n = self.n
+        afford(1000 * n)
+        same, others, line = (Fraction(entry, S) for entry in double([same, others, line], 3))
+        low, high = self.base
+        base = Fraction(low, high)
+        need(self.reach is None or self.reach >= 0, COSTS, ClaimError)
+        for k in range(n + 1):
+            total = k + (n - k) * base
+            weight = total / n
+            common = others * total
+            inside = common + same - others
+            outside = common + (same - others) * base
+            cost = k * self.price(inside, weight)
+            cost += (n - k) * self.price(outside, weight)
+            need(cost <= line * total, COSTS, ClaimError)
+        trace = n * self.unit / 2 * (same - (n - 1) * others)
+        return 2 * trace - n * line - n * self.unit**2 / 4
+
+    def price(self, z, weight):
+        """``h(z, weight)``, by its definition: the best value is ``z / weight``, cut."""
+        value = abs(z) / weight
+        if self.reach is not None:
+            value = min(value, self.reach)
+        return value * (2 * abs(z) - value * weight)
+
+
+class LiarsFrequencies(CappedFrequencies):
+    """Such sets for a share of liars; see `LiarsClaims`. All numbers have the span ``|unit|``."""
+
+    KEYS = f"{CappedFrequencies.KEYS} liars"
+
+    def __init__(self, data):
+        super().__init__(data)
+        names = "share people steps criterion least"
+        claims = dict(zip(names.split(), keys(data["liars"], names)))
+        self.claims = LiarsClaims(claims, [abs(self.unit)] * self.n)
+
+    def check_liars(self, variance):
+        """Check both numbers, given the variance; in words."""
+        span = abs(self.unit)
+
+        def prove(spans, step):
+            self.reach = None if spans is None else (spans - Fraction(1, 2)) * span
+            return self.bound(*keys(step, "same others line"))
+
+        return self.claims.check(variance, self.size / span, prove)
 
 
 class Questions:
@@ -3439,6 +3614,8 @@ PROOFS = {
     Capped: {"capped": by_caps, "none": lambda _: 0},
     Liars: {"capped": by_caps, "none": lambda _: 0},
     Frequencies: {"product": Frequencies.bound},
+    CappedFrequencies: {"sizes": CappedFrequencies.bound, "none": lambda _: 0},
+    LiarsFrequencies: {"sizes": CappedFrequencies.bound, "none": lambda _: 0},
     Questions: {"moments": Questions.bound},
 }
 

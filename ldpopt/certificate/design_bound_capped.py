@@ -120,8 +120,8 @@ def unlisted(n: int) -> NotRepresentableError:
         f"the sets of {n} answers are too many to list, and a cap on the influence of several "
         "numbers is proved by all of them",
         code="capped-answers",
-        do=f"merge answers to at most {LISTED}, cap a single number or plain frequencies, or leave "
-        "the cap out",
+        do=f"merge answers to at most {LISTED}, cap a single number, give one cap to all plain "
+        "frequencies with equal weights, or leave the cap out",
     )
 
 

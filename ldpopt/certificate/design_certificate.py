@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.capped_certificate import CappedCertificate
+from ldpopt.certificate.capped_frequency_certificate import CappedFrequencyCertificate
 from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, read_bound
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.certificate.design_bound_moments import MomentBound
@@ -26,6 +27,7 @@ from ldpopt.certificate.design_statement import (
 from ldpopt.certificate.documents import open_document
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.liars_certificate import LiarsCertificate
+from ldpopt.certificate.liars_frequency_certificate import LiarsFrequencyCertificate
 from ldpopt.certificate.listed_claim import ListedClaim, named
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
@@ -167,6 +169,8 @@ def certificate_from_dict(data: Any, name: str) -> DesignClaim:
     known: dict[str, type[Any]] = {
         "size": FrequencyCertificate,
         "kinds": QuestionsCertificate,
+        "liars": LiarsFrequencyCertificate,
+        "sizes": CappedFrequencyCertificate,
         "people": LiarsCertificate,
         "caps": CappedCertificate,
     }

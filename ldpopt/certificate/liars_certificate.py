@@ -16,6 +16,7 @@ statement alone, whatever search found them. Theory: docs, "Influence".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -130,40 +131,20 @@ class LiarsCertificate(CappedCertificate):
 
     def _least(self) -> Fraction | None:
         """The bound on the criterion that the steps prove; None if they prove none."""
-        ends = [step.spans for step in self.steps]
-        if not ends or ends[-1] != np.inf or ends != sorted(set(ends)):
-            return None
         matrix = self.workload.matrix
         merged = AnswerClasses.under(self.privacy, matrix, self.workload.inputs)
         cone = cone_of(self.privacy, self.workload.inputs)
-        least: list[Fraction] = []
-        start = Fraction(0)
-        for step in self.steps:
+
+        def proved(step: CapStep) -> Fraction | None:
             caps = caps_within(step.spans, matrix)
             statement: Any = CappedStatement.of(matrix, self.weights, caps, merged)
-            if not step.bound.holds(statement, cone):
-                return None
-            bound = max(step.bound.value(statement), Fraction(0))
-            least.append(self._error(bound, start))
-            start = Fraction(step.spans) if step.spans != np.inf else start
-        return min(least)
+            return step.bound.value(statement) if step.bound.holds(statement, cone) else None
+
+        return least_of_intervals(self.steps, proved, self._error)
 
     def _wrong_numbers(self) -> list[str]:
         failures = super()._wrong_numbers()
-        if self._criterion() > self.criterion:
-            failures.append(
-                "the mean squared error with liars is larger than claimed: "
-                f"{round_up(self._criterion()):.17g}"
-            )
-        proved = self._least()
-        if proved is None:
-            failures.append("the steps prove no bound on the error with liars")
-        elif proved < self.least:
-            failures.append(
-                "the steps prove less than the bound claimed on the error with liars: "
-                f"{round_up(proved):.17g}"
-            )
-        return failures
+        return failures + wrong_error(self._criterion(), self._least(), self.criterion, self.least)
 
     def plain(self) -> dict[str, Any]:
         """That of the design, with the share of liars, the steps and both numbers."""
@@ -178,12 +159,7 @@ class LiarsCertificate(CappedCertificate):
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
         parts = super()._read(table)
-        share = table["share"].number()
-        if not 0 <= share < 1:
-            raise table["share"].error(f"a share of liars of {share:g} is not from 0 to 1")
-        people = table["people"].whole(LARGEST_PEOPLE)
-        if not people:
-            raise table["people"].error("nobody is asked: the number of people is 0")
+        share, people = read_people(table)
         matrix = parts["workload"].matrix
         classes = AnswerClasses.under(parts["privacy"], matrix, parts["workload"].inputs)
         steps = tuple(CapStep.read(entry, len(classes.first)) for entry in table["steps"].list())
@@ -191,6 +167,58 @@ class LiarsCertificate(CappedCertificate):
         return parts | numbers | {"share": share, "people": people, "steps": steps}
 
 
-def vars_of(design: CappedCertificate) -> dict[str, Any]:
+def least_of_intervals(
+    steps: Sequence[Any],
+    proved: Callable[[Any], Fraction | None],
+    error: Callable[[Fraction, Fraction], Fraction],
+) -> Fraction | None:
+    """The bound on the error with liars that steps prove, interval by interval of the influence;
+    None if one of them proves no bound on the variance, or they leave influences out.
+    """
+    ends = [step.spans for step in steps]
+    if not ends or ends[-1] != np.inf or ends != sorted(set(ends)):
+        return None
+    least: list[Fraction] = []
+    start = Fraction(0)
+    for step in steps:
+        bound = proved(step)
+        if bound is None:
+            return None
+        least.append(error(max(bound, Fraction(0)), start))
+        start = Fraction(step.spans) if step.spans != np.inf else start
+    return min(least)
+
+
+def wrong_error(
+    criterion: Fraction, proved: Fraction | None, claimed: Fraction, least: Fraction
+) -> list[str]:
+    """What does not hold of the claims on the error with liars, given the computed numbers."""
+    failures = []
+    if criterion > claimed:
+        failures.append(
+            f"the mean squared error with liars is larger than claimed: {round_up(criterion):.17g}"
+        )
+    if proved is None:
+        failures.append("the steps prove no bound on the error with liars")
+    elif proved < least:
+        failures.append(
+            "the steps prove less than the bound claimed on the error with liars: "
+            f"{round_up(proved):.17g}"
+        )
+    return failures
+
+
+def read_people(table: dict[str, Entry]) -> tuple[float, int]:
+    """The share of liars and the number of people of a file."""
+    share = table["share"].number()
+    if not 0 <= share < 1:
+        raise table["share"].error(f"a share of liars of {share:g} is not from 0 to 1")
+    people = table["people"].whole(LARGEST_PEOPLE)
+    if not people:
+        raise table["people"].error("nobody is asked: the number of people is 0")
+    return share, people
+
+
+def vars_of(design: Any) -> dict[str, Any]:
     """The fields of a certificate, without what was computed from them."""
     return {each.name: getattr(design, each.name) for each in fields(design)}

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "capped_design": ["CappedDesign"],
+        "capped_frequency_design": ["CappedFrequencyDesign"],
         "comparison": ["DesignComparison", "compare_designs"],
         "frequency_design": ["FrequencyDesign"],
         "others": ["OtherMechanism", "OwnMechanism"],

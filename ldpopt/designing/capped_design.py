@@ -5,8 +5,10 @@ left inverse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import nan, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +28,7 @@ CHANGED_SUM = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CappedDesign(Design, certificate=CappedCertificate):
     """The mechanism that estimates a workload best of all whose influence is within caps.
 
@@ -95,14 +97,7 @@ class CappedDesign(Design, certificate=CappedCertificate):
         more: list[Part] = [("influence at most", self._caps_text)]
         claim = self.certificate
         if isinstance(claim, LiarsCertificate):
-            more.append(
-                (
-                    "with liars",
-                    f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root "
-                    f"mean squared error {shown(self.root_mean_square, 4)}, the square at most "
-                    f"{100 * claim.excess:.2g} % above the least one",
-                )
-            )
+            more.append(with_liars_in_words(claim, self.root_mean_square))
         if is_partition(self.wanted) and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
@@ -118,14 +113,31 @@ class CappedDesign(Design, certificate=CappedCertificate):
     @property
     def _caps_text(self) -> str:
         """The caps in words, and the largest influence exactly rounded up."""
-        most = shown(round_up(max(self.certificate.influence)), 9)
         caps = np.unique(self.caps)
+        largest = max(self.certificate.influence)
         if len(caps) == 1:
-            return f"{shown(float(caps[0]), 9)} for each number; {most} is reached"
+            return cap_in_words(float(caps[0]), largest)
+        most = shown(round_up(largest), 9)
         return f"{shown(float(caps[0]), 9)} to {shown(float(caps[-1]), 9)}; {most} is reached"
 
 
-@dataclass(frozen=True, eq=False)
+def cap_in_words(cap: float, influence: Fraction) -> str:
+    """A common cap in words, and the largest influence exactly rounded up."""
+    most = shown(round_up(influence), 9)
+    return f"{shown(cap, 9)} for each number; {most} is reached"
+
+
+def with_liars_in_words(claim: Any, root_mean_square: float) -> Part:
+    """The error with the liars for whom an influence was chosen."""
+    return (
+        "with liars",
+        f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root mean squared "
+        f"error {shown(root_mean_square, 4)}, the square at most {100 * claim.excess:.2g} % above "
+        "the least one",
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LiarsDesign(CappedDesign, certificate=LiarsCertificate):
     """The capped design whose influence has the least error for a share of liars; made by `design`
     with ``liars=`` and ``people=``.

@@ -120,7 +120,9 @@ def design(
     influence : float, or mapping name -> float, optional
         Largest influence of a report on each number, in its unit: no report moves the number of
         reports times an estimate by more. A mapping caps the numbers that it names. See
-        `least_influence` for the least one. Default: no cap.
+        `least_influence` for the least one. Several numbers of more than 20 answers have a cap only
+        if they are plain frequencies with equal weights and it is the same for all. Default: no
+        cap.
     liars : float, optional
         Share of the people who may send anything, with ``people``: the influence is chosen for
         which the mean squared error is least. Default: nobody is thought of.
@@ -148,7 +150,8 @@ def design(
         cap a `CappedDesign`, which is a `Design`, and with ``outputs`` always a `Design`. Else it
         may be a `FormulaDesign`, whose reports have no list: a `FrequencyDesign` for plain
         frequencies of more than 20 answers with equal weights: its reports are too many to list,
-        and it has its own sampler; a `QuestionsDesign` for marginals of more than 512 answers to
+        and it has its own sampler; a `CappedFrequencyDesign` for these with one cap for all of
+        them, or with liars; a `QuestionsDesign` for marginals of more than 512 answers to
         questions of two answers each.
 
     Raises

@@ -9,6 +9,7 @@ contrasts, and a set of ``k`` answers has the information
 so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`.
 """
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,8 +38,47 @@ from ldpopt.mechanism.sampling import Random
 from ldpopt.tables.coding import Missing
 
 
+class SetsDesign(FormulaDesign):
+    """What designs for frequencies whose reports are sets of answers have in common."""
+
+    @abstractmethod
+    def frequencies(self, counts: Counts) -> Float:
+        """Estimated frequencies of the answers, shape (n,), without negative ones."""
+
+    @abstractmethod
+    def second_moments(self, place: int) -> tuple[Float, Float]:
+        """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""
+
+    @property
+    def _labels(self) -> int | Sequence[Hashable]:
+        """The answers; if they are 0, 1, 2, ..., their number, from which protocols are made much
+        faster.
+        """
+        names = self.workload.inputs
+        return len(names) if all(map(eq, names, range(len(names)))) else names
+
+    @property
+    def spans(self) -> Float:
+        """The unit of the workload, for every number."""
+        return np.full(self.workload.shape[0], abs(self.workload.unit or 1.0))
+
+    def ratio_squares(self, counts: Counts, rows: Any, missing: Any, ratios: Float) -> Float:
+        """Means of ``(v_i - t_i (1 - v_missing))^2`` for answers of the estimated frequencies: the
+        counts do not show which answers are in one set.
+        """
+        rows, missing = read_rows(self, rows, missing)
+        ratios = shaped_array(ratios, "ratios", len(rows))
+        moments = [self.second_moments(int(place)) for place in missing]
+        squares = moments[0][0]
+        products = np.sum([each for _, each in moments], axis=0)
+        t = ratios[:, None]
+        linear = 2 * t * (products[rows] - self.wanted[rows])
+        square = products[missing].sum(axis=0) - 2 * self.wanted[missing].sum(axis=0) + 1
+        return np.asarray((squares[rows] + linear + t**2 * square) @ self.frequencies(counts))
+
+
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
+class FrequencyDesign(SetsDesign, certificate=FrequencyCertificate):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` if the channel would be too large to list. It has what a `Design` has, but no
@@ -107,14 +147,6 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         """Variance of a protocol over the bound."""
         return (self.workload.unit or 1.0) ** 2 * protocol.total_variance / self.bound
 
-    @cached_property
-    def _labels(self) -> int | Sequence[Hashable]:
-        """The answers; if they are 0, 1, 2, ..., their number, from which protocols are made much
-        faster.
-        """
-        names = self.workload.inputs
-        return len(names) if all(map(eq, names, range(len(names)))) else names
-
     def facts(self) -> Facts:
         """Those of every design, and the short protocol."""
         facts = super().facts()
@@ -182,20 +214,6 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         squares, products = (each - q * inside - q * other + q * q for each, other in pairs)
         return scale**2 * squares, scale**2 * products
 
-    def ratio_squares(self, counts: Counts, rows: Any, missing: Any, ratios: Float) -> Float:
-        """Means of ``(v_i - t_i (1 - v_missing))^2`` for answers of the estimated frequencies: the
-        counts do not show which answers are in one set.
-        """
-        rows, missing = read_rows(self, rows, missing)
-        ratios = shaped_array(ratios, "ratios", len(rows))
-        moments = [self.second_moments(int(place)) for place in missing]
-        squares = moments[0][0]
-        products = np.sum([each for _, each in moments], axis=0)
-        t = ratios[:, None]
-        linear = 2 * t * (products[rows] - self.wanted[rows])
-        square = products[missing].sum(axis=0) - 2 * self.wanted[missing].sum(axis=0) + 1
-        return np.asarray((squares[rows] + linear + t**2 * square) @ self.frequencies(counts))
-
     def ratio_influence(self, rows: Any, missing: Any, ratios: Float) -> Float:
         """The influence of one report on ``a_i - t_i (1 - f)``, shape (k,), by whether a set has
         the answer ``i``, and how many of the missing answers.
@@ -244,11 +262,6 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     def variances(self, prior: Any = None) -> Float:
         """Variances of the protocol's frequencies, in the unit of the workload."""
         return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
-
-    @property
-    def spans(self) -> Float:
-        """The unit of the workload, for every number."""
-        return np.full(self.workload.shape[0], abs(self.workload.unit or 1.0))
 
     @property
     def influence(self) -> Influence:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.method import least_cap
+from ldpopt.designing.methods.capped_sizes.method import is_symmetric, least_cap_of_frequencies
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import positive_seconds
 from ldpopt.foundation.threads import few_threads
@@ -51,8 +52,8 @@ def least_influence(
     Notes
     -----
     A linear program with a variable for each extreme column and number; of many answers columns are
-    generated. One number of pure privacy has half of its span times ``1 + coth(epsilon / 2)``.
-    Theory: docs, "Influence".
+    generated. Frequencies of any number of answers have a closed form. One number of pure privacy
+    has half of its span times ``1 + coth(epsilon / 2)``. Theory: docs, "Influence".
 
     Examples
     --------
@@ -63,5 +64,8 @@ def least_influence(
     arguments: Any = {"workload": workload, "privacy": privacy}
     problem = DesignProblem(**arguments)
     deadline = Deadline.after(positive_seconds(time_limit))
+    form = DesignForm.of(problem, deadline)
+    if is_symmetric(form):
+        return least_cap_of_frequencies(form)
     with few_threads(problem.workload.shape[1]):
-        return least_cap(DesignForm.of(problem, deadline), deadline)
+        return least_cap(form, deadline)

@@ -5,6 +5,8 @@ chosen.
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.liars import AgainstLiars
 from ldpopt.designing.methods.capped.method import CappedInfluence
+from ldpopt.designing.methods.capped_sizes.liars import FrequenciesAgainstLiars
+from ldpopt.designing.methods.capped_sizes.method import CappedFrequencies
 from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSelectionDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod
 from ldpopt.designing.methods.product.method import ProductDesign
@@ -19,7 +21,12 @@ from ldpopt.solving.log import Step, Steps
 _CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMean(), BlockDesign())
 _SEARCHES = (ListedColumns(), Relaxation())
 METHODS: tuple[DesignMethod, ...] = (*_CLOSED, *_SEARCHES)
-_CAPPED: tuple[DesignMethod, ...] = (CappedInfluence(), AgainstLiars())
+_CAPPED: tuple[DesignMethod, ...] = (
+    CappedFrequencies(),
+    FrequenciesAgainstLiars(),
+    CappedInfluence(),
+    AgainstLiars(),
+)
 _LOOSE: tuple[DesignMethod, ...] = (*_CLOSED, FirstRelaxation(), *_SEARCHES)
 GAP = 1e-6  # of a design for which none is asked
 

@@ -3,6 +3,7 @@
 import os
 
 from ldpopt.designing.capped_design import CappedDesign
+from ldpopt.designing.capped_frequency_design import CappedFrequencyDesign
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
@@ -10,7 +11,11 @@ from ldpopt.foundation.numbers import require_kind
 
 # Their classes are imported so that files of all can be read.
 LISTED: tuple[type[Design], ...] = (Design, CappedDesign)
-FORMULAS: tuple[type[FormulaDesign], ...] = (FrequencyDesign, QuestionsDesign)
+FORMULAS: tuple[type[FormulaDesign], ...] = (
+    FrequencyDesign,
+    CappedFrequencyDesign,
+    QuestionsDesign,
+)
 AnyDesign = Design | FormulaDesign
 
 
@@ -19,7 +24,7 @@ def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = 
 
     Parameters
     ----------
-    found : Design, FrequencyDesign or QuestionsDesign
+    found : Design or FormulaDesign
         Result of `design`.
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
@@ -57,7 +62,7 @@ def load_design(path: str | os.PathLike[str]) -> AnyDesign:
 
     Returns
     -------
-    Design, FrequencyDesign or QuestionsDesign
+    Design or FormulaDesign
         Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
 
     Raises

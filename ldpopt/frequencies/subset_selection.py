@@ -270,14 +270,18 @@ class SetCodec(LabelCodec):
             codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source
         )
         pa = optional.pyarrow
-        starts = np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size
+        starts, places = self.flat(rows)
         sets = pa.ListArray.from_arrays(
-            column_of_numbers(starts), labels.take(column_of_numbers(rows.ravel()))
+            column_of_numbers(starts), labels.take(column_of_numbers(places))
         )
         texts = optional.pyarrow_compute.binary_join(sets, " ")
         places = np.full(len(codes), -1)
         places[answered] = np.arange(len(answered))
         return texts.take(column_of_numbers(places, places < 0))
+
+    def flat(self, rows: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """The entries of all sets one after another, and where each set starts and ends."""
+        return np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size, rows.ravel()
 
     def reader(self, as_text: bool) -> Reader:
         """Return the function that reads sets of positions; it refuses all other entries."""

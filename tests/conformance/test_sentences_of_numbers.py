@@ -706,6 +706,7 @@ def test_at_least_is_rounded_down_and_at_most_up(number: Fraction, digits: int) 
 PRINTING = {
     *("facts", "notes", "_notes", "standing", "in_words", "numbers_text", "residual_facts"),
     *("_few_reports", "_cost_of_repair", "with_constant_report", "why_not_estimable"),
+    *("cap_in_words", "with_liars_in_words"),
 }
 """Functions whose texts are printed, beside all functions of the command line."""
 
@@ -765,6 +766,7 @@ ALWAYS = {
         "of a statement; budgets are divided for the last choice, they ascend"
     ),
     "each person spends _; _": "the audited odds of a person; with choices the largest",
+    "_ for each number; _ is reached": "of designs with one cap; both are in their certificate",
     "influence at most": "a heading of the caps of a design, which its certificate proves",
     "_ % of _ people may send anything: root mean squared error _, the square at most _ % above "
     "the least one": "of designs for liars only; both numbers are those of their certificate",

@@ -123,6 +123,7 @@ def test_a_seed_is_the_same_in_every_form_and_a_generator_is_used_as_it_is():
 FORM = closed_forms.top_k([0.4, 0.3, 0.2, 0.1], 1.2, 0.1).sampler
 FREQUENCIES = FrequencyDesign(FrequencyCertificate.of(Workload.frequencies(7), PureLDP(1.0)))
 QUESTIONS = ldpopt.design(Workload.marginals([2] * 12, 2), PureLDP(1.0))
+SIZES = ldpopt.design(Workload.frequencies(25), PureLDP(1.0), influence=2.6)
 LAYERS = LevelNoise(NeighborPartition([(0.0, 3.0), (7.0, 9.0)], 1.0), 1.0)
 INTEGERS = IntegerLevelNoise(NeighborPartition({1, 3}, 2), 1.0)
 CODES = np.arange(40) % 2
@@ -132,6 +133,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "Sampler.sample": lambda rng: FORM.sample(CODES, rng=rng),
     "Sampler.draw": lambda rng: FORM.draw(CODES, rng=rng),
     "FrequencyDesign.privatize": lambda rng: FREQUENCIES.privatize(CODES, rng=rng),
+    "SizesSampler.privatize": lambda rng: SIZES.privatize(CODES, rng=rng),
     "SetsRandomizer.privatize": lambda rng: QUESTIONS.randomizer.privatize(
         QUESTIONS.inputs[:40], rng=rng
     ),

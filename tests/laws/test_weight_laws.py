@@ -72,6 +72,11 @@ def of_design(workload, **options):
     return of_source(best, best.mechanism)
 
 
+def of_sizes(**options):
+    few = DesignLimits(listed_answers=2)
+    return of_source(design(Workload.frequencies(LABELS), PureLDP(3.0), limits=few, **options))
+
+
 def of_mechanism(**fixed):
     channel = np.ones((4, 4)) + np.expm1(2.0) * np.eye(4)
     mechanism = Mechanism(channel / channel.sum(axis=1), LABELS)
@@ -200,6 +205,8 @@ def ways():
         "FrequencyDesign": lambda: of_source(
             FrequencyDesign(FrequencyCertificate.of(Workload.frequencies(LABELS), PureLDP(2.0)))
         ),
+        "CappedFrequencyDesign": partial(of_sizes, influence=1.3),
+        "LiarsFrequencyDesign": partial(of_sizes, liars=0.02, people=1000),
         "QuestionsDesign": of_many_questions,
     }
     for protocol in FrequencyProtocol.PUBLISHED:
