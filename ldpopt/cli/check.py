@@ -255,8 +255,7 @@ def _check_survey(path: str, json: str | None) -> None:
     data["people_of_repeated"] = prices
     parts += lines_of_repeated(list(prices))
     parts += [
-        f"{label(name)}: {price:.2f} times as many people as asked once, for the same errors if "
-        "nobody is careless"
+        (label(name), f"{price:.2f} times as many people")
         for name, price in prices.items()
         if price is not None
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -65,6 +66,26 @@ def answers_not_reports(where: str) -> StatementError:
     )
 
 
+def codes_of_reports(
+    read: Callable[[Coder], Codes], coder: Coder, answers: Callable[[], Coder], where: str
+) -> Codes:
+    """Read a column of reports; one whose entries are all answers is refused as such.
+
+    ``read`` reads the column with a coder, ``answers`` makes that of the answers.
+    """
+    try:
+        return read(coder)
+    except StatementError as error:
+        if error.code != "unknown-label":
+            raise
+        refused = error
+    try:
+        read(answers())
+    except (StatementError, ModelFileError):
+        raise refused from None
+    raise answers_not_reports(where)
+
+
 class LabelCodec:
     """Reports that are outputs of a mechanism: labels in tables, positions in arrays, (N,); others
     are subclasses.
@@ -107,24 +128,14 @@ class LabelCodec:
         coder = Coder(self.randomizer.outputs, "report", as_text=as_text)
 
         def read(column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-            try:
-                codes = codes_of(column, coder, where, first_row)
-            except StatementError as error:
-                if error.code == "unknown-label" and self._has_answers(column, as_text):
-                    raise answers_not_reports(where) from None
-                raise
+            answers = partial(Coder, self.randomizer.inputs, "answer", as_text=as_text)
+            codes = codes_of_reports(
+                lambda coder: codes_of(column, coder, where, first_row), coder, answers, where
+            )
             is_report = codes != MISSING
             return (codes if is_report.all() else codes[is_report]), is_report
 
         return read
-
-    def _has_answers(self, column: Any, as_text: bool) -> bool:
-        """Whether every entry of a column is an answer of the randomizer, or missing."""
-        try:
-            codes_of(column, Coder(self.randomizer.inputs, "answer", as_text=as_text), "", 0)
-        except (StatementError, ModelFileError):
-            return False
-        return True
 
     def draw(self, codes: Codes, source: Draws) -> Codes:
         """Draw positions of reports, shape (N,); `MISSING` if the answer is missing."""

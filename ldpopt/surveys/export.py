@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.estimation.reports import count_file
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.questionnaire import Questionnaire
@@ -54,6 +55,8 @@ def export_reports(source: str, target: str, survey: Questionnaire | None = None
     for column in () if survey is None or columns is None else columns:
         require_drawn_by(source, column.name, column.digest)
     if result_kind(target) != "sheet":
+        if survey is not None and not is_database(source):
+            count_file(source, survey.columns, None, None)  # refuses what is no report
         return Exported(copy_reports(source, target), {}, True)
     if columns is None:
         columns = _columns_of_origin(source)

@@ -12,6 +12,7 @@ import pytest
 import ldpopt as lo
 from builders import refused, run_cli
 from ldpopt.foundation.kinds import kind_of
+from ldpopt.surveys.export import export_reports
 
 SURVEY = """epsilon = 2.0
 [question.smokes]
@@ -126,6 +127,8 @@ def test_answers_in_place_of_reports_are_refused_as_such(folder: Path) -> None:
     assert "survey privatize" in str(caught.value)
     with refused("answers"):
         survey.estimate(pd.read_csv(folder / "answers.csv"))
+    with refused("answers"):
+        survey.regress("smokes ~ 1", pd.read_csv(folder / "answers.csv"))
     table = pd.read_csv(folder / "answers.csv")
     table.loc[3, "smokes"] = "perhaps"  # neither an answer nor a report
     with refused("unknown-label"):
@@ -148,3 +151,11 @@ def test_a_list_of_answers_in_a_survey_leads_to_labels(tmp_path: Path) -> None:
         lo.Survey.from_toml(path)
     assert "labels = ['no', 'yes']" in str(caught.value)
     assert "question.smokes.answers" in str(caught.value)
+
+
+def test_answers_are_not_exported_as_reports(folder: Path) -> None:
+    survey = lo.Survey.load(folder / "s.json")
+    target = folder / "exported.csv"
+    with refused("answers"):
+        export_reports(str(folder / "answers.csv"), str(target), survey)
+    assert not target.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from ldpopt.estimation.report_model import ReportModel, values_of_each_channel
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, short_repr
+from ldpopt.mechanism.codec import codes_of_reports
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Missing
 from ldpopt.tables.frames import Frame, as_frame
@@ -64,7 +66,12 @@ def read_reports(table: ReportTable, name: str, model: ReportModel) -> Reports:
     ends = np.cumsum([0, *(len(part.mechanism.outputs) for part in model.parts)])
     for rows, start, part in _parts(table, model, ends):
         coder = Coder(part.mechanism.outputs, "report")
-        places = table.codes_at(name, rows, coder, where)
+        places = codes_of_reports(
+            partial(table.codes_at, name, rows, where=where),
+            coder,
+            partial(Coder, part.mechanism.inputs, "answer"),
+            where,
+        )
         codes[rows] = np.where(places == MISSING, MISSING, places + start)
     return Reports(
         model.names[:size],
