@@ -19,6 +19,13 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+PICTURE_LINK = re.compile(r'<a class="[^"]*image-reference" href="_images/[^"]*">(.*?)</a>', re.S)
+# the heading of a page, with the label of the section that it begins
+PAGE_HEADING = re.compile(
+    r'<section [^>]*id="([^"]+)">\s*(?:<span id="[^"]*"></span>)*<h2>(.*?)<a class="headerlink"',
+    re.S,
+)
+
 STYLE = """
 @page { size: A4; margin: 20mm 18mm 22mm; }
 @media print {
@@ -41,6 +48,10 @@ STYLE = """
   a { color: #1a3c6e; text-decoration: none; }
   header.title { height: 230mm; padding-top: 70mm; text-align: center; }
   header.title h1 { font-size: 26pt; break-before: avoid; }
+  /* formulas are set for a font of smaller letters than that of the text */
+  mjx-container { font-size: 112% !important; }
+  nav.pages ul { columns: 2; column-gap: 10mm; list-style: none; padding: 0; font-size: 9pt; }
+  nav.pages li { break-inside: avoid; margin-bottom: 3pt; }
 }
 """
 
@@ -92,11 +103,22 @@ def build(folder: Path) -> Path:
     # one page: labels suffice
     text = re.sub(r'href="#document-[^"#]*#', 'href="#', page.read_text(encoding="utf-8"))
     text = text.replace("</head>", f"<style>{STYLE}</style></head>", 1)
+    text = PICTURE_LINK.sub(r"\1", text)  # to a file that is gone when the PDF is read
+    front = f'{title}{contents(text)}<div class="document">'
     page.write_text(
-        text.replace('<div class="document">', f'{title}<div class="document">', 1),
+        text.replace('<div class="document">', front, 1),
         encoding="utf-8",
     )
     return page
+
+
+def contents(text: str) -> str:
+    """A list of all pages of the theory, each a link to its heading."""
+    links = [
+        f'<li><a href="#{label}">{heading}</a></li>'
+        for label, heading in PAGE_HEADING.findall(text)
+    ]
+    return f'<nav class="pages"><h1>Contents</h1><ul>{"".join(links)}</ul></nav>'
 
 
 def browser_path() -> str:

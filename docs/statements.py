@@ -61,7 +61,7 @@ def table() -> str:
             ]
             link = f"[{one.kind} {one.number} ({one.name})](#{one.label})"
             rows.append(
-                f"| {title} | {link} | {', '.join([one.mark.split()[0].strip(';:.'), *sources])} |"
+                f"| {title} | {link} | {', '.join([one.mark.split()[0].strip(';:.,'), *sources])} |"
             )
             title = ""
     return "\n".join(rows)

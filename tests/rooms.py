@@ -599,6 +599,8 @@ def all_breaks(chosen=frozenset()):
     rooms = defaultdict(list)
     for file in [*files, *map(File, Path().glob(CHECKER))]:
         rooms[home_of(file.path, ledger)].append(file)
+    if unknown := [name for name in chosen if name not in ledger and not Path(name).exists()]:
+        sys.exit(f"no such room: {', '.join(unknown)} | rooms: {', '.join(ledger)}")
     chosen = {name if name in ledger else home_of(Path(name), ledger) for name in chosen}
     lines, breaks = [], []
     for name in ledger:

@@ -259,7 +259,11 @@ def _read_strategies(entry: Entry) -> Strategies:
 
 
 def _read_ratios(entry: Entry) -> Ratios:
-    """Read the largest ratio and its share; the three masses must be probabilities."""
+    """Read the largest ratio of two probabilities and the mass of the reports that attain it.
+
+    Of the ratio, its inverse and 1, the reports have the masses ``share``, ``share / odds`` and the
+    rest of 1: none may be negative.
+    """
     table = entry.table("kind", "odds", "share")
     odds = table["odds"].rational()
     share = table["share"].rational()

@@ -77,7 +77,7 @@ class Permanent(Source):
 
     @property
     def named_pairs(self) -> list[tuple[Any, Any]]:
-        """Those of the permanent report."""
+        """The pairs of answers that are compared for the permanent report."""
         return self.channel.named_pairs
 
     def plain(self) -> dict[str, Any]:

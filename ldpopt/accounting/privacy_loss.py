@@ -219,7 +219,7 @@ class OneOf(Source):
 
     @property
     def named_pairs(self) -> list[tuple[Any, Any]]:
-        """Those of all sources."""
+        """The pairs of answers that are compared for each source, one source after the other."""
         return [pair for source in self.sources for pair in source.named_pairs]
 
     @property

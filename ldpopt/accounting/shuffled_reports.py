@@ -36,12 +36,12 @@ class Shuffled(Source):
 
     @property
     def compares_all(self) -> bool:
-        """As the channel of each person."""
+        """Whether all pairs of answers are compared for the channel of a person."""
         return self.channel.compares_all
 
     @property
     def leaves_out(self) -> bool:
-        """As the channel."""
+        """Whether two answers are compared in neither order for the channel of a person."""
         return self.channel.leaves_out
 
     @property

@@ -18,6 +18,7 @@ from ldpopt.foundation.numbers import short_repr, whole_number
 
 ANSWERS = ("answer", "answer")  # what pairs of rows are
 Verdict = Literal["certified", "violated", "undecided"]
+VERDICTS = get_args(Verdict)
 Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
 Worst = tuple[float, Witness | None]  # the largest number of all pairs, and what attains it
 # number of entries that are compared at once; a megabyte of floats stays near the processor
@@ -62,14 +63,14 @@ class Audit(HasFacts):
         """Refuse other numbers and verdicts, for audits of plug-ins."""
         numbers = (self.epsilon, self.delta)
         are_numbers = all(isinstance(v, (int, float, Fraction, np.number)) for v in numbers)
-        is_verdict = isinstance(self.verdict, str) and self.verdict in get_args(Verdict)
+        is_verdict = isinstance(self.verdict, str) and self.verdict in VERDICTS
         if not (are_numbers and is_verdict and all(v >= 0 for v in numbers)):
             problem = (
                 f"not an audit: epsilon {short_repr(self.epsilon)}, delta "
                 f"{short_repr(self.delta)}, verdict "
                 f"{short_repr(self.verdict)}"
             )
-            do = f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
+            do = f"give numbers >= 0, and one of {', '.join(VERDICTS)}"
             raise StatementError(problem, code="audit", do=do)
 
     def facts(self) -> Facts:

@@ -88,23 +88,27 @@ def exact(channel: Any) -> ExactChannel:
 
 def _masses(mechanism: Any) -> ExactChannel:
     """Integer masses of a mechanism."""
-    used = mechanism.counts.any(axis=0)
-    counts = mechanism.counts if used.all() else mechanism.counts[:, used]
-    names = tuple(mechanism.outputs[y] for y in np.flatnonzero(used))
+    counts = mechanism.counts
+    names = tuple(mechanism.outputs)
+    used = counts.any(axis=0).nonzero()[0]
+    are_all_used = len(used) == counts.shape[1]
+    if not are_all_used:
+        counts = counts[:, used]
+        names = tuple(names[y] for y in used.tolist())
     denominator = mechanism.denominator
     # counts up to 2**53 over a power of two are floats
     is_rounded = denominator > 2**53 or bool(denominator & (denominator - 1))
     # shared if it has the same numbers, as a large one takes much memory
     floats = vars(mechanism).get("channel")
-    if floats is None or not used.all() or not _is_quotient(floats, counts, float(denominator)):
+    if not are_all_used or floats is None or not _is_quotient(floats, counts, float(denominator)):
         floats = counts / float(denominator)
     return ExactChannel(counts, denominator, floats, mechanism.inputs, names, is_rounded)
 
 
 def _is_quotient(floats: NDArray[np.float64], counts: NDArray[Any], denominator: float) -> bool:
     """Whether floats equal counts divided by the denominator, bit by bit."""
-    return all(
-        np.array_equal(floats[rows], counts[rows] / denominator) for rows in row_blocks(counts)
+    return floats.shape == counts.shape and all(
+        bool((floats[rows] == counts[rows] / denominator).all()) for rows in row_blocks(counts)
     )
 
 

@@ -44,7 +44,7 @@ class Extremes:
         """Columns whose exact ratio may be at least this: two entries and a quotient are rounded,
         each by less than ``2**-53`` of it, and so may be the bound.
         """
-        near: list[int] = np.flatnonzero(self.ratio >= bound * (1 - ULPS)).tolist()
+        near: list[int] = (self.ratio >= bound * (1 - ULPS)).nonzero()[0].tolist()
         return near
 
     def near_largest(self) -> list[int]:

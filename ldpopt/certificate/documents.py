@@ -27,7 +27,7 @@ NEXT = ",\n"  # between the entries of an object, each on its own line
 def open_document(path: str | os.PathLike[str], largest: int) -> Entry:
     """Read a JSON file of at most so many bytes."""
     with reading_json(
-        path, "a certificate", "name a file that `ldpopt certify -o` or save() wrote"
+        path, "a certificate", "`ldpopt solve MODEL --certificate FILE` or save() writes one"
     ):
         return Entry(strict_json(path, largest), os.fspath(path))
 

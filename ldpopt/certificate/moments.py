@@ -83,7 +83,7 @@ class Moments:
                 self.number.setdefault(four_answers(a, inside[:3], other[:3]), len(self.number) + 1)
 
     def __len__(self) -> int:
-        return 1 + len(self.number)
+        return 1 + len(self.number)  # the constant 1 has the number 0, and no key
 
     @cached_property
     def weights(self) -> Integers:

@@ -2,6 +2,7 @@
 Ctrl-C.
 """
 
+import atexit
 import os
 import sys
 import warnings
@@ -89,12 +90,13 @@ def run() -> NoReturn:
     try:
         app()
     except SystemExit as ended:
-        # The thread of arrow that reads a table outlives Python if the table was left before its
-        # end.
+        # The thread of arrow that reads a table can outlive Python, and then aborts the process:
+        # end without it, after what is registered for the end.
         if "ldpopt.tables.csv_" in sys.modules and isinstance(ended.code, int):
-            from ldpopt.tables.csv_ import is_reading
+            from ldpopt.tables.csv_ import has_read
 
-            if is_reading():
+            if has_read():
+                atexit._run_exitfuncs()
                 os._exit(ended.code)
         raise
     raise AssertionError("the application ends with an exit code")

@@ -16,7 +16,7 @@ from ldpopt.cli.options import argument, new_file, option
 from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, say, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options, survey_tables
 from ldpopt.cli.solve import say_notes, solve_and_certify
-from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, label, privacy_text
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def certify(
     first. Of a survey the certificates of all questions are rechecked.
     """
     from ldpopt.accounting.certificate import CurveCertificate, is_account
+    from ldpopt.certificate import Certificate
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing.saved import save_design
     from ldpopt.problem.modelfile import read_model
@@ -80,7 +81,7 @@ def certify(
         elif is_design(file):
             _certify_design(file, gap, json)
         else:
-            _recheck(_load(file), file, gap, json)
+            _recheck(Certificate.load(file), file, gap, json)
         return
     gap = 1e-6 if gap is None else gap
     model = read_model(file)
@@ -131,30 +132,6 @@ def _check_independently(file: str, name: str = "") -> None:
     if done.returncode:
         refuse(f"the independent checker: {verdict}", UNTRUSTED)
     say(f"the independent checker: {verdict}")
-
-
-def _load(file: str) -> Certificate:
-    """Read a certificate; for the file that `solve -o` writes, which has a channel and no bound,
-    say what to do.
-    """
-    from ldpopt.certificate import Certificate
-    from ldpopt.mechanism.mechanism import Mechanism
-
-    try:
-        return Certificate.load(file)
-    except ModelFileError as error:
-        refused = error
-    try:
-        Mechanism.load(file)
-    except LdpoptError:
-        raise refused from None
-    do = (
-        "write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt "
-        f"audit {file}`"
-    )
-    raise ModelFileError(
-        "this is a mechanism, not a certificate", code="certificate", where=file, do=do
-    )
 
 
 def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | None) -> None:

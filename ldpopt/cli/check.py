@@ -16,6 +16,7 @@ from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
     from ldpopt.problem.problem import Problem
+    from ldpopt.surveys.statement import UnsolvedSurvey
 
 MOST_ANSWERS = 8  # of which the extreme rays are counted, in less than a second
 
@@ -27,7 +28,7 @@ def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     methods that `solve` will try, in this order, with the reason. For a workload: its rows and
     rank, the answers that it distinguishes, its symmetries, and the methods that `design` will use.
     For two distributions to test: the number of their answers. For a survey: how a person's budget
-    is divided. Nothing is solved.
+    is divided, between which budgets people choose, and what a question costs that is asked twice.
     """
     from ldpopt.problem.modelfile import read_model
 
@@ -218,6 +219,7 @@ def _memory_text(count: float) -> str:
 
 def _check_survey(path: str, json: str | None) -> None:
     """Show how a person's budget is divided, in a statement (TOML) or in a solved survey (JSON)."""
+    from ldpopt.surveys.overview import lines_of_repeated
     from ldpopt.surveys.risks import CERTAIN, MUST_ANSWER, Risks
     from ldpopt.surveys.statement import read_survey
 
@@ -248,6 +250,16 @@ def _check_survey(path: str, json: str | None) -> None:
         data["choices"] = choices
         parts = [f"each person chooses epsilon: {', '.join(map(str, choices))}; the budgets above "
                  "are those of the largest"]  # fmt: skip
+    prices = _prices_of_repeats(statement)
+    data["repeated"] = list(prices)
+    data["people_of_repeated"] = prices
+    parts += lines_of_repeated(list(prices))
+    parts += [
+        f"{label(name)}: {price:.2f} times as many people as asked once, for the same errors if "
+        "nobody is careless"
+        for name, price in prices.items()
+        if price is not None
+    ]
     data["warning"] = MUST_ANSWER.say(statement.section.asked)
     rows = [
         [label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))]
@@ -260,6 +272,39 @@ def _check_survey(path: str, json: str | None) -> None:
         json,
     )
     _warn(data["warning"])
+
+
+def _prices_of_repeats(statement: UnsolvedSurvey) -> dict[str, float | None]:
+    """By which factor the average variance of the shares is larger if a question is asked twice,
+    at its prior or else at equal shares; None unless it asks for plain shares of its labels.
+    """
+    from ldpopt.mechanism.questions import Question
+    from ldpopt.surveys.survey import Survey
+
+    prices: dict[str, float | None] = {}
+    for name, section in statement.section.question.items():
+        if not section.repeat:
+            continue
+        prices[name] = None
+        is_plain = section.workload in (None, "frequencies") and section.number is None
+        if name not in statement.budgets or not is_plain or section.missing == "answer":
+            continue
+        labels = section.inputs
+        stated = section.weights
+        prior = stated if isinstance(stated, list) else [1.0] * len(labels)
+        if isinstance(stated, dict):
+            prior = [stated[each] for each in labels]
+        guess = dict(zip(labels, prior, strict=True))
+        budget = statement.budgets[name].exact_text
+        twice, once = (
+            Survey({name: Question(labels, repeat=repeat)}, epsilon=budget)
+            .precision(name, prior=guess)
+            .variances[: len(labels)]
+            .sum()
+            for repeat in (True, False)
+        )
+        prices[name] = float(twice / once)
+    return prices
 
 
 def _warn(text: str) -> None:

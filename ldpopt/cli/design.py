@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +73,8 @@ def design(
 
     loaded = options.read_model_at(model, epsilon)
     loaded.require_design(model)
+    if influence is not None or liars is not None:
+        loaded = replace(loaded, expect=None)  # which is the variance without a cap
     with working(f"designing {Path(model).name}"):
         best = run_design(
             loaded,

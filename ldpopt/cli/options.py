@@ -5,6 +5,7 @@ clusters.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +20,10 @@ from ldpopt.cli.printing import (
     require_writable_or_stdout,
     require_writable_table,
 )
-from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
+from ldpopt.cli.questions import BEGIN_SURVEY, FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.budget import decimal_of
+from ldpopt.foundation.kinds import STATED_MODEL, kind_of, other_kind
 from ldpopt.foundation.labels import first_duplicate
 from ldpopt.foundation.numbers import percentage
 from ldpopt.processes.run import RunOptions
@@ -84,6 +86,29 @@ def find_file(name: str) -> str:
     return model_path(name)
 
 
+def find_questions(name: str) -> str:
+    """Path of a mechanism, a design or a survey, which has to be there."""
+    path = find_file(name)
+    if not os.path.exists(path):
+        do = (
+            "check the path; `ldpopt solve MODEL -o FILE`, `ldpopt design MODEL -o FILE` and "
+            "`ldpopt survey solve SURVEY.toml -o FILE` write one"
+        )
+        problem = "cannot read the mechanism or survey: No such file or directory"
+        raise ModelFileError(problem, code="file", where=path, do=do)
+    return path
+
+
+def find_stated(name: str) -> str:
+    """Path of a model or a survey; one in JSON has to be there."""
+    path = find_file(name)
+    if Path(path).suffix.lower() == ".json" and not os.path.exists(path):
+        do = "check the path; `ldpopt survey solve SURVEY.toml -o FILE` writes one"
+        problem = "cannot read the survey: No such file or directory"
+        raise ModelFileError(problem, code="file", where=path, do=do)
+    return path
+
+
 def find_model(context: typer.Context, name: str) -> str:
     """Path of a model file, or of a model by its name; a survey is refused."""
     path = find_file(name)
@@ -101,6 +126,9 @@ def find_survey(context: typer.Context, path: str) -> str:
     it.
     """
     if Path(path).is_file() and not is_survey(path):
+        kind = kind_of(path)
+        if kind is not None and kind is not STATED_MODEL:
+            raise other_kind(path, kind, "a survey", BEGIN_SURVEY, code="survey")
         do = (
             "add a question, or write a survey with `ldpopt survey init`; a model has commands "
             "without the word survey"
@@ -156,7 +184,7 @@ ModelOrSurveyPath = Annotated[
     argument(
         "MODEL|SURVEY",
         "A model (TOML) or its name, or a survey (TOML or JSON).",
-        callback=find_file,
+        callback=find_stated,
     ),
 ]
 MechanismPath = Annotated[
@@ -167,7 +195,7 @@ QuestionsPath = Annotated[
     argument(
         "MECHANISM|SURVEY",
         "A mechanism or design (JSON), or a survey (TOML or JSON).",
-        callback=find_file,
+        callback=find_questions,
     ),
 ]
 SurveyPath = Annotated[

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
 READ = 1 << 20  # bytes at the beginning of a file from which a survey is recognized
+BEGIN_SURVEY = "`ldpopt survey init FILE` begins a survey"
 FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
     "solve": "ldpopt survey solve {}",
     "design": "ldpopt survey solve {}",

@@ -29,6 +29,8 @@ from ldpopt.cli.values import values
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.sentences import above_text, below_text
 
+SHARES = "write a table for each question: [smokes], and below it no = 0.8 and yes = 0.2"
+
 survey = typer.Typer(rich_markup_mode=None)
 
 
@@ -199,7 +201,7 @@ def simulate(
     from ldpopt.studies.survey_simulation import simulate_survey, supposed_shares
 
     survey = read_any_survey(path)
-    stated = None if shares is None else Page(shares).data
+    stated = None if shares is None else Page(shares, "shares in TOML", SHARES).data
     supposed = supposed_shares(survey, stated).items()
     if equal := [
         label(name)

@@ -130,9 +130,13 @@ def _attempts(
 def _attempt(
     form: DesignForm, optimum: Optimum, share: float, lift: bool = True
 ) -> RawDesign | StatementError:
-    """A private channel with the left inverse for the problem's own weights, or why there is
-    none.
+    """A private channel from the columns ``q`` of an optimum, with the left inverse for the
+    problem's own weights, or the error that says why there is none.
+
+    With ``lift``, columns from which hardly every number can be estimated get a little randomized
+    response: a quarter of ``share``, the relative gap that the design may have, at most.
     """
+    # The error is returned, not raised: the caller tries the next channel.
     try:
         columns = optimum.columns
         q = optimum.q

@@ -73,7 +73,10 @@ class ChoiceNames:
         return self.source.column
 
     def placed(self, codes: Codes, source: Draws) -> Codes:
-        """The codes."""
+        """The codes as they are: a choice is one of the labels, and nothing is drawn.
+
+        Other columns round a number to a grid at random here.
+        """
         return codes
 
     def coder(self, *, as_text: bool = False) -> Coder:

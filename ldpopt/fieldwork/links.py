@@ -89,7 +89,9 @@ def listed_people(path: str, survey: Survey, keep: Sequence[str]) -> Listed:
 
 
 def listed_count(count: int, survey: Survey) -> Listed:
-    """A number of people who are not told apart."""
+    """So many people, each with an empty row and no fields; a survey whose links need fields is
+    refused.
+    """
     if survey.fields:
         raise StatementError(
             f"each link needs the fields of the survey, {', '.join(survey.fields)}",

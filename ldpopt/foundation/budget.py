@@ -28,7 +28,7 @@ DECIMALS = Context(prec=90, Emax=MAX_EMAX, Emin=MIN_EMIN)
 ROUGH = Context(prec=28, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # Around a rough logarithm of a ratio in this range: its error is below 1e-23 of it
 ROUGH_ENDS = Decimal("0.999999999999999999999"), Decimal("1.000000000000000000001")
-ROUGH_RANGE = Fraction(101, 100), Fraction(10**300)
+ROUGH_RANGE = 1.01, 1e300
 LOG_2 = DECIMALS.ln(Decimal(2))
 MAX_TEXT = 40  # characters of a fraction that is shown
 ERROR = Decimal("1e-9")  # in units of the last bit that is kept, far above the error of 90 digits
@@ -162,12 +162,12 @@ class Budget(float):
         r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` excludes no
         private channel).
         """
-        return round_down(1 / self.enclosure()[1])
+        return _inverse_of(self.enclosure()[1])[0]
 
     @cached_property
     def beta(self) -> float:
         r""":math:`1 - e^{-\epsilon}`, rounded up."""
-        return 0.0 - round_down(1 / self.enclosure()[1] - 1)
+        return _inverse_of(self.enclosure()[1])[1]
 
 
 def _exact(value: Any, name: str) -> Fraction:
@@ -186,6 +186,13 @@ def round_down(value: Fraction) -> float:
     return nearest if is_below else math.nextafter(nearest, -math.inf)
 
 
+@lru_cache(maxsize=4096)
+def _inverse_of(high: Fraction) -> tuple[float, float]:
+    """``1 / high`` rounded down, and ``1 - 1 / high`` rounded up."""
+    inverse = 1 / high
+    return round_down(inverse), 0.0 - round_down(inverse - 1)
+
+
 def round_up(value: Fraction) -> float:
     """Return the smallest float that is at least ``value`` (inf beyond the float range)."""
     try:
@@ -194,6 +201,7 @@ def round_up(value: Fraction) -> float:
         return math.inf
 
 
+@lru_cache(maxsize=4096)
 def decimal_of(number: float) -> Fraction:
     """The exact decimal of the shortest writing of a float: 2/5 for 0.4."""
     return Fraction(*Decimal(repr(float(number))).as_integer_ratio())
@@ -213,12 +221,20 @@ def epsilon_above(value: Fraction) -> float:
     return max(round_up(value), budget_above(value))
 
 
+def _in_float(ratio: Fraction) -> float:
+    """The nearest float; infinite beyond their range."""
+    try:
+        return ratio.numerator / ratio.denominator
+    except OverflowError:
+        return math.inf
+
+
 def log_above(ratio: Fraction) -> float:
     """`epsilon_above` of the upper bound of a logarithm, ratio >= 1: a few digits decide nearly
     always, else all.
     """
-    if ROUGH_RANGE[0] < ratio < ROUGH_RANGE[1]:
-        near = Decimal(math.log(ratio))
+    if ROUGH_RANGE[0] < (number := _in_float(ratio)) < ROUGH_RANGE[1]:
+        near = Decimal(math.log(number))
         value = ROUGH.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
         # log r = near + log(r e**-near), whose argument is 1 within 1e-12; exp is faster than ln
         off = ROUGH.subtract(ROUGH.multiply(value, ROUGH.exp(near.copy_negate())), Decimal(1))
@@ -246,6 +262,8 @@ def _text(epsilon: Any, number: float, nats: Fraction | None) -> str:
 def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
     """Exact nats, or the exact ratio ``e**epsilon``; the other is None."""
     epsilon = _number_or_text(epsilon)
+    if type(epsilon) is float and 0 <= epsilon <= LARGEST:
+        return decimal_of(epsilon), None
     match = _LOG.fullmatch(epsilon) if isinstance(epsilon, str) else None
     if match is None:
         nats = _fraction(epsilon, epsilon)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors, require_path
+from ldpopt.foundation.kinds import require_holding
 from ldpopt.foundation.numbers import Float, Int, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
@@ -30,7 +31,8 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
     require_path(path)
     where = os.fspath(path)
     try:
-        with file_errors(f"cannot read the {content.removeprefix('a ')}", path):
+        with file_errors(f"cannot read the {content.removeprefix('a ')}", path, absent=do):
+            require_holding(path, content, do)
             yield
     except ModelFileError:
         raise

@@ -77,9 +77,11 @@ def file_errors(
     path: str | os.PathLike[str],
     do: str = "",
     passed: tuple[type[OSError], ...] = (),
+    absent: str = "",
 ) -> Iterator[None]:
     """Raise errors of the operating system as a ModelFileError, which says what to do about their
-    cause, but those that are to be passed as they are.
+    cause, but those that are to be passed as they are; ``absent`` says where to get a file that is
+    not there.
     """
     try:
         yield
@@ -87,6 +89,8 @@ def file_errors(
         raise
     except OSError as error:
         do = do or WHAT_TO_DO.get(error.errno or 0, "check the path")
+        if absent and error.errno == errno.ENOENT:
+            do = f"{do}; {absent}"
         raise ModelFileError(
             f"{problem}: {error.strerror or error}", code="file", where=os.fspath(path), do=do
         ) from None

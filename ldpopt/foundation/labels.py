@@ -78,7 +78,8 @@ def read_alphabet(labels: Any, kind: str = "input") -> Names:
     if isinstance(labels, range):
         require_room(labels, f"list of {kind} labels")
         return labels
-    _require_labels(labels, kind, StatementError, "")
+    if labels is None:
+        _require_labels(labels, kind, StatementError, "")  # refuses it: there is no default here
     return check_labels(labels, None, kind, StatementError)
 
 

@@ -239,9 +239,14 @@ class LinearHash(FrequencyProtocol):
         return self.p * (self.elements - 1) / (1 - self.p)
 
     def _delta(self, alpha: Fraction) -> Fraction:
+        """The least delta at ``alpha = exp(epsilon)``: the excess of the reports that support one
+        label and not the other, each of which has a true probability less ``alpha`` times the
+        other one.
+        """
         if self.public_coin:  # labels with the same value of the hash have the same reports
             return (1 - self.q) * (self.p - alpha * (1 - self.p) / (self.elements - 1))
         randomizer = self._distribution(self.elements)
+        # Reports are vectors up to a factor: so many have the product 0 with the first label only.
         one_only = Fraction(self.elements ** (self.length - 2))
         return one_only * (
             randomizer.p / randomizer.size

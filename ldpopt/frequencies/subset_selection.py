@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
+from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import (
     Float,
     any_array,
@@ -28,7 +29,7 @@ from ldpopt.foundation.numbers import (
 )
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.rule import Positions
-from ldpopt.mechanism.codec import LabelCodec, Reader
+from ldpopt.mechanism.codec import LabelCodec, Reader, answers_not_reports
 from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.mechanism import Mechanism
@@ -300,9 +301,14 @@ class SetCodec(LabelCodec):
             if len(parts) != size or not all(
                 part.isascii() and part.isdigit() and len(part) < 10 for part in parts
             ):
+                if {*texts} <= {text_of(answer) for answer in self.randomizer.inputs}:
+                    raise answers_not_reports(where)
                 problem = f"the report{quoted(texts[row])} is not a set of {size} positions"
                 raise StatementError(
-                    problem, where=f"{where}, row {first_row + row}", do="pass what privatize wrote"
+                    problem,
+                    code="report-set",
+                    where=f"{where}, row {first_row + row}",
+                    do="pass what privatize wrote",
                 )
             sets[place] = [int(part) for part in parts]
         return sets, is_report

@@ -94,7 +94,11 @@ class Laplace(NumberProtocol, published=True):
         return epsilon, (1.0, -1.0, "the largest reports"), "certified"
 
     def _delta(self, epsilon: float) -> float:
-        # the event starts at the first y with b**(points - 1 - 2 y) > exp(epsilon)
+        """The excess ``P(S | 1) - exp(epsilon) P(S | -1)`` of the worst event, the largest reports:
+        the two answers are the last and the first of ``K + 1`` points, ``K`` steps apart.
+        """
+        # A report at point `y`, counted from the first one, has the ratio b**(K - 1 - 2 y): the
+        # event has all from the first `y` on at which this is above exp(epsilon).
         step = float(self._step)
         start = min(math.ceil((epsilon / step + self.points - 1) / 2), self.points)
         from_high = math.expm1(-step * (self.points - start)) / 2

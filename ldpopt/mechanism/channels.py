@@ -129,7 +129,7 @@ class Channel:
         compared with the definition, in integers, and the labels are not.
         """
         total = 1 << BITS
-        if (counts < 0).any() or (counts.sum(axis=1) != total).any():
+        if np.count_nonzero(counts < 0) or np.count_nonzero(counts.sum(axis=1) != total):
             raise MechanismError(
                 "the masses of a row are negative, or do not sum to 2**53",
                 code="masses",

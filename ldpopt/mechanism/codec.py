@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Audit
+from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import Places
 from ldpopt.tables.coding import MISSING, Coder, Codes, label_column
@@ -51,6 +52,17 @@ class Randomizer(Protocol):
 
     def audit(self) -> Audit:
         """Return the exact privacy of the draws."""
+
+
+def answers_not_reports(where: str) -> StatementError:
+    """Error for a column of answers in place of reports."""
+    return StatementError(
+        "the column has answers, not reports",
+        code="answers",
+        where=where,
+        do="draw the reports first, and pass their table: `ldpopt privatize`, of a survey `ldpopt "
+        "survey privatize SURVEY ANSWERS -o REPORTS`, in Python privatize()",
+    )
 
 
 class LabelCodec:
@@ -95,11 +107,24 @@ class LabelCodec:
         coder = Coder(self.randomizer.outputs, "report", as_text=as_text)
 
         def read(column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-            codes = codes_of(column, coder, where, first_row)
+            try:
+                codes = codes_of(column, coder, where, first_row)
+            except StatementError as error:
+                if error.code == "unknown-label" and self._has_answers(column, as_text):
+                    raise answers_not_reports(where) from None
+                raise
             is_report = codes != MISSING
             return (codes if is_report.all() else codes[is_report]), is_report
 
         return read
+
+    def _has_answers(self, column: Any, as_text: bool) -> bool:
+        """Whether every entry of a column is an answer of the randomizer, or missing."""
+        try:
+            codes_of(column, Coder(self.randomizer.inputs, "answer", as_text=as_text), "", 0)
+        except (StatementError, ModelFileError):
+            return False
+        return True
 
     def draw(self, codes: Codes, source: Draws) -> Codes:
         """Draw positions of reports, shape (N,); `MISSING` if the answer is missing."""

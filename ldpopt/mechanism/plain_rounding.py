@@ -14,18 +14,27 @@ from ldpopt.privacy import Ties
 # require
 TOTAL = 1 << sampling.BITS
 ROW_TOTAL = float(TOTAL)
-LARGEST_FACTOR = Fraction(10**300)  # larger ratios of masses are rounded like this one
+LARGEST_FACTOR = 1e300  # larger ratios of masses are rounded like this one
+
+
+def in_float(factor: Fraction) -> float:
+    """The float nearest to a ratio of masses, at most `LARGEST_FACTOR`."""
+    try:
+        return min(factor.numerator / factor.denominator, LARGEST_FACTOR)
+    except OverflowError:
+        return LARGEST_FACTOR
 
 
 def factor_below(ties: Ties) -> float:
     """A little less than ``e**epsilon``, at most `LARGEST_FACTOR`."""
-    return float(min(ties.budget.enclosure()[0], LARGEST_FACTOR)) * (1 - 2.0**-50)
+    return in_float(ties.budget.enclosure()[0]) * (1 - 2.0**-50)
 
 
 def exact_factor(ties: Ties) -> float | None:
     """The ratio ``e**epsilon`` if it is a rational, such as 3 for ``log(3)``."""
     low, high = ties.budget.enclosure()
-    return float(low) if low == high and low < LARGEST_FACTOR else None
+    factor = in_float(low)
+    return factor if low == high and factor < LARGEST_FACTOR else None
 
 
 def by_extremes(values: Float, ties: Ties) -> Iterator[Any]:
@@ -39,9 +48,9 @@ def by_extremes(values: Float, ties: Ties) -> Iterator[Any]:
     low = factor_below(ties)
     most = values.max(axis=0)
     nearest = np.rint(values * ROW_TOTAL).astype(np.int64)
-    if (nearest.sum(axis=1) == TOTAL).all():
+    if _has_whole_rows(nearest):
         yield nearest  # it may be on the grid already
-    elif (most <= low * values.min(axis=0)).all():
+    elif not np.count_nonzero(most > low * values.min(axis=0)):
         yield sampling.round_rows(values)
     if not low > 1:
         return
@@ -62,6 +71,11 @@ def by_extremes(values: Float, ties: Ties) -> Iterator[Any]:
     counts = np.maximum(counts, np.ceil(counts.max(axis=0) / low)) + constant
     room = np.floor(np.minimum(constant * (low - 1), ROW_TOTAL / m))
     left = TOTAL - counts.astype(np.int64).sum(axis=1, keepdims=True)
-    counts += np.clip(left - (np.cumsum(room) - room), 0.0, room)
-    if left.min() >= 0 and (counts.astype(np.int64).sum(axis=1) == TOTAL).all():
+    counts += np.minimum(np.maximum(left - (room.cumsum() - room), 0.0), room)
+    if left.min() >= 0 and _has_whole_rows(counts.astype(np.int64)):
         yield counts
+
+
+def _has_whole_rows(counts: Any) -> bool:
+    """Whether the masses of each row sum to `TOTAL`."""
+    return not np.count_nonzero(counts.sum(axis=1) != TOTAL)

@@ -17,11 +17,11 @@ from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.constants import repaired_by_constants
 from ldpopt.mechanism.plain_rounding import (
-    LARGEST_FACTOR,
     ROW_TOTAL,
     TOTAL,
     by_extremes,
     factor_below,
+    in_float,
 )
 from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Comparisons, Ties
@@ -86,12 +86,13 @@ def round_private(
     values = _normalize(original, ties)
     normalized = values if ties is None or ties.owner is None else _normalize(original, None)
     noise = SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE
-    used = np.flatnonzero(values.max(axis=0) >= noise)
-    if 2 * len(used) > values.shape[1]:
-        used = np.arange(values.shape[1])
-    elif ties is not None and ties.owner is not None:
-        ties = replace(ties, owner=ties.owner[used])
-    values = values if len(used) == values.shape[1] else _normalize(values[:, used], ties)
+    largest = values.max(axis=0)
+    used = (largest >= noise).nonzero()[0]
+    if 2 * len(used) <= values.shape[1]:
+        if ties is not None and ties.owner is not None:
+            ties = replace(ties, owner=ties.owner[used])
+        values = _normalize(values[:, used], ties)
+        largest = values.max(axis=0)
 
     def with_unused(channel: Float) -> Float:
         if channel.shape == original.shape:
@@ -103,17 +104,17 @@ def round_private(
     def decide(channel: Float) -> Audit:
         return audit(with_unused(channel))
 
-    largest = values.max(axis=0)
     is_dust = (largest >= noise) & (largest < MAX_NOISE)
-    if is_dust.any() and ties is not None and ties.is_plain:
+    has_dust = bool(np.count_nonzero(is_dust))
+    if has_dust and ties is not None and ties.is_plain:
         # a column that is private by itself may be meant, another one is a solver's error
         is_error = is_dust & (largest > factor_below(ties) * values.min(axis=0))
         values = _normalize(np.where(is_error, 0.0, values), ties)
-        is_dust = np.zeros_like(is_dust)
+        has_dust = False
         best, last = _nearest(values, ties, decide, noise)
     else:
         best, last = _nearest(values, ties, decide, MAX_NOISE)
-    if is_dust.any():
+    if has_dust:
         other, _ = _nearest(values, ties, decide, noise)
         best = min(
             (rounded for rounded in (best, other) if rounded is not None),
@@ -122,6 +123,8 @@ def round_private(
         )
     if best is None:
         return None, last
+    if values is normalized:
+        return best, last
     channel = with_unused(best.channel)
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
@@ -224,7 +227,7 @@ def _normalize(channel: Float, ties: Ties | Comparisons | None) -> Float:
     """Set negative and forbidden entries to 0, and make the rows sum to one."""
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
-    if not ((sums > 0) & (sums < np.inf)).all():
+    if np.count_nonzero((sums > 0) & (sums < np.inf)) < len(sums):
         require_no_nan(values)
         problem = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
         do = "give every row at least one positive, finite entry"
@@ -256,14 +259,11 @@ def _is_rejected(channel: Float, ties: Ties) -> bool:
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
-    extremes = zip(
-        *((ROW_TOTAL * ends).tolist() for ends in (channel.max(axis=0), channel.min(axis=0))),
-        strict=True,
-    )
-    return any(
-        int(most) * high.denominator > high.numerator * int(threshold)
-        for most, threshold in extremes
-    )
+    most = channel.max(axis=0)
+    least = channel.min(axis=0)
+    near = most > in_float(high) * (1 - SURELY) * least  # others surely hold
+    ends = ((ROW_TOTAL * part[near]).astype(np.int64).tolist() for part in (most, least))
+    return any(u * high.denominator > high.numerator * v for u, v in zip(*ends, strict=True))
 
 
 def _rounding_families(
@@ -273,7 +273,8 @@ def _rounding_families(
     the one before.
     """
     cleaned = values.copy()
-    cleaned[:, values.max(axis=0) < threshold] = 0.0
+    if np.count_nonzero(is_small := values.max(axis=0) < threshold):
+        cleaned[:, is_small] = 0.0
     if ties is not None and ties.is_plain:
         yield by_extremes(cleaned / cleaned.sum(axis=1, keepdims=True), ties)
     cone = None if ties is None else _Cone.of(ties, cleaned)
@@ -311,7 +312,7 @@ class _Cone:
     def of(cls, ties: Ties, values: Float) -> "_Cone":
         if not ties.is_shared:
             return cls.of_ties(ties)
-        ratio = float(min(ties.budget.enclosure()[0], LARGEST_FACTOR))
+        ratio = in_float(ties.budget.enclosure()[0])
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -465,6 +465,13 @@ def require_notion(privacy: Any) -> None:
     """Refuse an object that is not a privacy notion."""
     if privacy is None:
         raise StatementError("the problem has no privacy notion", do=known_notions())
+    if isinstance(privacy, type) and issubclass(privacy, Notion):
+        name = privacy.__name__
+        raise StatementError(
+            f"{name} is a class of notions, not a notion",
+            code="notion-class",
+            do=f"pass one of its objects: {name}(...), such as PureLDP(1.0)",
+        )
     if not isinstance(privacy, Notion):
         problem = f"{short_repr(privacy)} is not a privacy notion"
         raise StatementError(problem, code="notion", do=known_notions())

@@ -193,9 +193,11 @@ class _Refinement:
         return {"simplex_iteration_limit": EXTRA_REFINEMENT_ITERATIONS + sum(self.program.shape)}
 
     def _residual(self, step: LinearProgram) -> Outcome:
-        """A correction by small tolerances from the last basis; if that fails, by HiGHS's own ones
-        from none.
+        """Solve a residual program: by small tolerances from the last basis; if that fails, by
+        HiGHS's own ones without a basis.
         """
+        # The first residual program after an answer starts from the basis of the program itself,
+        # whose slacks it has as columns; later ones from that of the residual program before.
         if self.last is not None:
             self.start, self.last = _with_slacks(self.last), None
         correction = _run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -38,13 +38,13 @@ class Span:
     order, or numbered.
 
     With a ``block`` the axes are inputs and outputs, and a row is named by the ones that occur in
-    it.
+    it. Axes are labels: they become text where names are read, which solving does not need.
     """
 
     name: str
     start: int
     stop: int
-    axes: tuple[tuple[str, ...], ...] = ()
+    axes: tuple[tuple[Hashable, ...], ...] = ()
     block: RowBlock | None = None
 
     @property
@@ -59,7 +59,7 @@ class Span:
             yield from self._row_names(self.block)
         elif self.axes:
             for index in np.ndindex(*(len(axis) for axis in self.axes)):
-                parts = (axis[i] for axis, i in zip(self.axes, index, strict=True))
+                parts = (str(axis[i]) for axis, i in zip(self.axes, index, strict=True))
                 yield f"{self.name}[{','.join(parts)}]"
         else:
             yield from (self.name,) if size == 1 else (f"{self.name}[{i}]" for i in range(size))
@@ -69,8 +69,8 @@ class Span:
         ends = np.searchsorted(block.row, np.arange(len(block) + 1))
         for row in range(len(block)):
             entries = slice(ends[row], ends[row + 1])
-            input_names = list(dict.fromkeys(inputs[x] for x in block.x[entries]))
-            output_names = list(dict.fromkeys(outputs[y] for y in block.y[entries]))
+            input_names = list(dict.fromkeys(str(inputs[x]) for x in block.x[entries]))
+            output_names = list(dict.fromkeys(str(outputs[y]) for y in block.y[entries]))
             is_short = len(input_names) <= 3 and len(output_names) <= 8
             yield (
                 f"{self.name}[{','.join(input_names + output_names)}]"

@@ -81,7 +81,7 @@ def in_floats(multipliers: Any) -> Float:
     """Round to floats; too large values become the largest float, as any multipliers prove a
     bound.
     """
-    return np.asarray(np.clip(multipliers, -LARGEST, LARGEST), float)
+    return np.asarray(np.minimum(np.maximum(multipliers, -LARGEST), LARGEST), float)
 
 
 def point_of(program: LinearProgram, outcome: Outcome) -> Point | None:

@@ -114,7 +114,8 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
     # Privacy rows of a notion with ties, comparisons or an excess for each ratio follow from the
     # statement; a certificate has to list all others.
     is_tied = bool(blocks) and problem.ties() is not None
-    has_excess = not is_tied and problem.privacy.excess(Fraction(1)) is not None
+    has_excess = bool(blocks) and not is_tied
+    has_excess = has_excess and problem.privacy.excess(Fraction(1)) is not None
     compared = NO_COMPARISONS
     if problem.ties() is None and (comparisons := problem.comparisons()) is not None:
         parts = [values for name, _, values in blocks if name == "privacy"]

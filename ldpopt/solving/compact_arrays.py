@@ -19,7 +19,9 @@ def complete_arrays(n: int, m: int, b: float, beta: float, delta: float) -> Arra
     """
     everything = np.ones(n * m + m, bool)
     arrays = compact_arrays((n, m), np.arange(n), np.arange(m), everything, b, beta, delta)
-    start, index, value, *limits = map(frozen, arrays)
+    # HiGHS takes integers of 32 bits as they are, and converts others at every solve
+    start, index = (frozen(part.astype(np.int32)) for part in arrays[:2])
+    value, *limits = map(frozen, arrays[2:])
     return start, index, value, limits[0], limits[1], limits[2], limits[3]
 
 

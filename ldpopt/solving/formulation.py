@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.labelled import Labels
 from ldpopt.foundation.numbers import (
     Float,
     Int,
@@ -105,22 +106,19 @@ def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
 def size(problem: Problem, form: ProgramForm) -> Size:
     """Count the program's rows, columns and non-zeros without building it."""
     n, m = problem.utility.shape
-    extra = (
-        sum(len(block) for block in problem.constraints),
-        sum(len(block.x) for block in problem.constraints),
-    )
-    rows = n + extra[0]
+    rows = n + sum(len(block) for block in problem.constraints)
     columns = n * m
-    nonzeros = float(n * m + extra[1])
+    nonzeros = float(n * m + sum(len(block.x) for block in problem.constraints))
     if problem.objective == "worst_case":
         rows, columns, nonzeros = rows + n, columns + 1, nonzeros + n * m
     if (ties := _ties_of(problem, form)) is not None and form == "events":
         pairs = _n_pairs(ties)
         return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
     if ties is not None and form in ("compact", "relaxation"):
-        caps = float(
-            np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
-        )
+        caps = float(n * m)
+        if not ties.is_complete:
+            capped = np.count_nonzero(ties.capped_inputs())
+            caps = float(capped * np.count_nonzero(ties.tied_outputs(m)))
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
     comparisons = problem.comparisons() if ties is None else None
     if form == "averages" and comparisons is not None:
@@ -226,7 +224,8 @@ def formulate(
         program = _with_worst_case(program, problem)
     for block in problem.constraints:
         program = add_rows(program, block, problem)
-    return replace(program, problem=problem, form=form)
+    is_named = program.problem is problem and program.form == form
+    return program if is_named else replace(program, problem=problem, form=form)
 
 
 def add_rows(program: ChannelProgram, block: RowBlock, problem: Problem) -> ChannelProgram:
@@ -242,14 +241,13 @@ def _weighted(problem: Problem) -> Float:
     return problem.prior[:, None] * problem.utility.matrix
 
 
-def _axes(problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return tuple(map(str, problem.inputs)), tuple(map(str, problem.outputs))
+def _axes(problem: Problem) -> tuple[Labels, Labels]:
+    return problem.inputs, problem.outputs
 
 
 def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
     """The ties of a form, if the problem has this form."""
-    forms = available_forms(problem)
-    if form in forms:
+    if form == default_form(problem) or form in (forms := available_forms(problem)):
         return problem.ties()
     message = f"{problem.privacy!r} has no {form} form"
     if form == "compact" and "relaxation" in forms:
@@ -295,6 +293,8 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
         (Span("row_sum", 0, n, (inputs,)), Span("privacy", n, n + size, axes)),
         (Span("Q", 0, n * m, (inputs, outputs)), Span("M", n * m, n * m + m, (outputs,))),
         structure,
+        problem,
+        form,
     )
 
 
@@ -493,7 +493,7 @@ def _append(
     name: str,
     matrix: tuple[Int, Int, Float],
     sides: tuple[Float, Float],
-    axes: tuple[tuple[str, ...], ...],
+    axes: tuple[Labels, ...],
     block: RowBlock | None,
 ) -> ChannelProgram:
     """A program with more rows: starts, columns and coefficients, and lower and upper sides."""

@@ -4,6 +4,7 @@ chosen.
 
 from dataclasses import replace
 from math import inf
+from operator import itemgetter
 from typing import Literal, get_args
 
 from ldpopt.errors import StatementError
@@ -84,14 +85,20 @@ def plan(
     direct: the compact program is solved as a whole by highs
     """
     require_kind(limits, Limits, "limits=")
+    require_kind(problem, Problem, "plan()")
+    return planned(ProblemForm.of(problem, deadline), solver, form, limits)
+
+
+def planned(
+    facts: ProblemForm, solver: str | Solver, form: SolveForm | None, limits: Limits
+) -> Steps[Method]:
+    """As `plan`, for a problem whose properties are known."""
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(
             f"unknown form {short_repr(form)}",
             code="unknown-form",
             do="use 'compact', 'pairwise' or 'sifted'",
         )
-    require_kind(problem, Problem, "plan()")
-    facts = ProblemForm.of(problem, deadline)
     if solver != "auto":
         requested = (
             f'solver="{solver}"'
@@ -108,15 +115,14 @@ def plan(
         for candidate in METHODS
     ]
     # Ranks take less time than suiting.
-    ranks = {
-        method: method.rank(facts, limits)
-        for method in allowed
-        if form is None or form in method.forms
-    }
     candidates = [
-        method for method, rank in ranks.items() if rank < inf and method.suits(facts, limits)
+        (rank, method)
+        for method in allowed
+        if (form is None or form in method.forms)
+        and (rank := method.rank(facts, limits)) < inf
+        and method.suits(facts, limits)
     ]
-    ranked = sorted(candidates, key=ranks.__getitem__)
+    ranked = [method for _, method in sorted(candidates, key=itemgetter(0))]
     if (
         form is None
         and len(ranked) > 1

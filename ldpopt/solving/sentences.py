@@ -27,6 +27,7 @@ class BudgetFacts:
     @classmethod
     def of(cls, problem: Problem, mechanism: Mechanism | None) -> BudgetFacts:
         """The facts of a problem whose notion has ties; of others the budget is not known."""
+        # those that were made before, if any: for a note none are made, which may take long
         ties = problem.__dict__.get("_ties")
         epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
         return cls(problem.is_trivial, epsilon, delta, mechanism)

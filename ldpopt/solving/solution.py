@@ -186,11 +186,10 @@ class Solution(HasFacts):
 def value_of(problem: Problem, channel: Float) -> float:
     """Value of a channel, shape (n, m), under a problem's objective, in the utility's unit."""
     utility = problem.utility.matrix
-    by_input = np.concatenate(
-        [(utility[rows] * channel[rows]).sum(axis=1) for rows in row_blocks(channel)]
-    )
+    parts = [(utility[rows] * channel[rows]).sum(axis=1) for rows in row_blocks(channel)]
+    by_input = parts[0] if len(parts) == 1 else np.concatenate(parts)
     if problem.prior is not None:
-        return math.fsum(problem.prior * by_input)
+        return math.fsum((problem.prior * by_input).tolist())
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())
 
 

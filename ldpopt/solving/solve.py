@@ -27,7 +27,7 @@ from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.log import LOG, Step, log_to_stderr
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
-from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, plan
+from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, planned
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.sentences import TOPICS, BudgetFacts
 from ldpopt.solving.solution import Solution, value_of, with_constant_report
@@ -118,12 +118,10 @@ def solve(
     with log_to_stderr(verbose):
         LOG.info("%r", problem)
         try:
-            steps = plan(
-                problem, "highs" if solver == "auto" and options else solver, form, limits, deadline
-            )
-            task = Task(
-                problem, ProblemForm.of(problem, deadline), deadline, gap, options, limits, executor
-            )
+            facts = ProblemForm.of(problem, deadline)
+            planned_solver = "highs" if solver == "auto" and options else solver
+            steps = planned(facts, planned_solver, form, limits)
+            task = Task(problem, facts, deadline, gap, options, limits, executor)
             raw, notes = run_plan(steps, task)
         except OutOfTimeError as error:
             message = f"the time limit of {time_limit:.3g} s was over while {error}"
@@ -133,7 +131,8 @@ def solve(
             solution = with_constant_report(ended, problem)
         else:
             solution = _finished(raw, notes, task, solver)
-        solution = replace(solution, runtime=time.perf_counter() - began)
+        # nobody else has this solution yet: a copy for one number would take longer than the plan
+        object.__setattr__(solution, "runtime", time.perf_counter() - began)
         if LOG.isEnabledFor(logging.INFO):
             seconds = solution.runtime
             LOG.info("%s: value %.12g, %.3g s", solution.status.value, solution.value, seconds)

@@ -367,6 +367,8 @@ def _variances(protocol: Any, population: _Population) -> Float:
         average = start + (end - start - bend) * population.means + bend * population.squares
     else:
         average = np.asarray(protocol.variance(low + width * population.sample)).mean(axis=0)
+    # The mean over those who reported an attribute is that of a part of the people, drawn at
+    # random: the spread of the answers adds the variance of this sample.
     if getattr(protocol, "method", "") == "ratio":
         spread = population.squares - population.means**2
         average = average + (protocol.attributes / protocol.chosen - 1) * width**2 * spread

@@ -126,8 +126,9 @@ class Numbers:
         return tuple(self.values[(2 * k * last + steps - 1) // (2 * steps)] for k in range(GRID))
 
     def inputs(self, workload: str | None, otherwise: Any = None) -> tuple[Hashable, ...]:
-        """Labels of the answers that are drawn for a workload by name; a number that is meant
-        otherwise is one of them.
+        """Labels of the answers that reports are drawn for: the points of the grid for a mean, else
+        all numbers or classes. ``otherwise`` is the answer of people who are not asked: if it is a
+        number, it has a point of its own, and is not rounded.
         """
         if workload != "mean" or self.starts:
             return self.labels

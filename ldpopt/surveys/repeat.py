@@ -109,8 +109,8 @@ class RepeatedQuestion(Question):
 
     @property
     def form(self) -> dict[str, Any]:
-        """What a form has besides the answers: the one for two that differ, and perhaps the
-        numbers.
+        """Keys of a form for a question that is asked twice: ``repeat``, the label that is
+        reported if the two answers differ, and ``number``, if it asks for one.
         """
         number = {} if self.number is None else {"number": self.number.to_dict()}
         return {"repeat": text_of(self.inputs[self.inconsistent_code])} | number

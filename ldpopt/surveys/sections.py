@@ -7,12 +7,20 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import AllowInfNan, Field
+from pydantic import AllowInfNan, Field, field_validator
 
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.questions import INCONSISTENT, SHARED, Question
-from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, kinds_of, numbers_of_labels
+from ldpopt.problem.modelfile.schema import (
+    Label,
+    OrderTable,
+    Section,
+    kinds_of,
+    numbers_of_labels,
+    wrong_value,
+)
 from ldpopt.surveys.form import MAX_ANSWERS
 from ldpopt.surveys.form_words import FormWords
 from ldpopt.surveys.languages import Text
@@ -61,6 +69,18 @@ class QuestionSection(Section):
     text: Text = ""
     answers: dict[str, Text] = Field(default_factory=dict)
     section: str = ""
+
+    @field_validator("answers", mode="before")
+    @classmethod
+    def _refuse_labels(cls, value: Any) -> Any:
+        """A list is probably meant to be the labels; the key is for what the page shows instead."""
+        if isinstance(value, list):
+            raise wrong_value(
+                "answers is a table: the text on the page for each label",
+                f"write labels = {short_repr(value)}" if len(value) < 9 else "write labels = [...]",
+                code="labels-as-answers",
+            )
+        return value
 
     @property
     def missing_answer(self) -> Label | None:

@@ -210,7 +210,7 @@ def template() -> str:
 
 def read_survey(path: FilePath) -> UnsolvedSurvey:
     """Read a survey in TOML; messages name file, key and line."""
-    page = Page(path)
+    page = Page(path, "a survey in TOML", "`ldpopt survey init FILE` begins a survey")
     survey = read_sections(page)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)

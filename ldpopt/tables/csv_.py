@@ -20,16 +20,15 @@ BLOCK = 1 << 22  # bytes per batch
 PADDING = 16  # bytes after texts and lines, as in native/texts.c
 MOST_ROOM = 1 << 26  # bytes for the lines of a batch without a look at their lengths
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
-# number of tables that were not read to the end: a thread of pyarrow may still be reading them
-_unfinished = 0
+_has_read = False  # whether a thread of pyarrow read a table
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
 
 
-def is_reading() -> bool:
-    """Whether a reader thread of pyarrow may still be running; exiting Python then would crash the
-    process.
+def has_read() -> bool:
+    """Whether a reader thread of pyarrow may still be running, also after the last row: exiting
+    Python then can abort the process.
     """
-    return _unfinished > 0
+    return _has_read
 
 
 class CsvRows(TextRows):
@@ -97,7 +96,7 @@ class CsvRows(TextRows):
         as text.
         """
         pa, arrow = optional.pyarrow, optional.pyarrow_csv
-        global _unfinished
+        global _has_read
         names = list(map(str, range(len(self.columns))))
         last = 1
         bad: list[Any] = []
@@ -111,7 +110,7 @@ class CsvRows(TextRows):
         labels = dict.fromkeys(
             (names[position] for position in coded), pa.dictionary(pa.int32(), pa.string())
         )
-        _unfinished += 1
+        _has_read = True
         try:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),
@@ -131,7 +130,6 @@ class CsvRows(TextRows):
             for batch in reader:
                 yield batch.columns
                 last += batch.num_rows
-            _unfinished -= 1
         except pa.ArrowInvalid as error:
             why = str(error)
         # Outside the block: the error of arrow quotes the row, and would be shown as the cause.

@@ -18,6 +18,7 @@ from typing import IO, Any, Literal
 
 from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation.files import WHAT_TO_DO, replacing
+from ldpopt.foundation.kinds import require_holding
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
@@ -73,6 +74,8 @@ def kind_of(path: str, more: Sequence[str] = (), written: Sequence[str] = ()) ->
         first = "unpack the file first; " if is_unread else ""
         if ending in DATABASE_ENDINGS and more:
             first = f"a database has an address, sqlite:///{path}; of files "
+        if more:
+            require_holding(path, "a table", f"use one of {known}")
         raise ModelFileError(
             f"a table cannot {'be read from' if more else 'be written to'} a file {ending!r}",
             code="ending",

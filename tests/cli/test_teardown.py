@@ -1,4 +1,4 @@
-"""A command that ends while a table is being read."""
+"""A command that ends after it read a table, or while one is being read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,31 @@ from ldpopt.tables import csv_
 LONG = b"answer\n" + b"yes\nno\n" * (csv_.BLOCK // 3)
 
 
-def test_after_a_table_that_was_not_read_to_its_end_a_command_skips_the_teardown(monkeypatch):
-    monkeypatch.setattr(csv_, "_unfinished", 0)
-    whole = csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], [])
-    assert sum(len(batch[0]) for batch in whole) == 2 * (csv_.BLOCK // 3)
-    assert not csv_.is_reading()
+def whole():
+    rows = csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], [])
+    assert sum(len(batch[0]) for batch in rows) == 2 * (csv_.BLOCK // 3)
+
+
+def beginning():
     next(csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], []))
-    assert csv_.is_reading()
+
+
+def broken():
     with refused("fields", ModelFileError):
         list(csv_.CsvRows(io.BytesIO(b"answer\nyes,no\n"), "t").batches([0], []))
+
+
+@pytest.mark.parametrize("read", [whole, beginning, broken])
+def test_after_a_table_a_command_does_what_is_registered_and_skips_the_teardown(monkeypatch, read):
     ended = []
+    monkeypatch.setattr(csv_, "_has_read", False)
+    monkeypatch.setattr(app.atexit, "_run_exitfuncs", lambda: ended.append("registered"))
     monkeypatch.setattr(app.os, "_exit", ended.append)
     monkeypatch.setattr(app, "app", lambda: sys.exit(2))
+    with pytest.raises(SystemExit):
+        app.run()
+    assert ended == []  # no table was read
+    read()
     with pytest.raises(SystemExit):  # because `os._exit` is replaced
         app.run()
-    assert ended == [2]
+    assert ended == ["registered", 2]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt.auditing.audits import Audit
 from ldpopt.errors import StatementError
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties
@@ -31,6 +32,14 @@ def test_a_plug_in_is_solved_and_certified(notion):
     assert answer.value == pytest.approx(np.e / (np.e + 2), abs=1e-12)
     assert lo.certify(answer).relative_gap < 1e-9
     assert with_epsilon(notion, 0.5).epsilon == 0.5
+
+
+def test_a_class_in_place_of_a_notion_is_refused():
+    with refused("notion-class") as caught:
+        check_notion(RowsOnly)
+    assert "RowsOnly(...)" in str(caught.value)
+    with refused("notion-class"):
+        lo.Problem(UNIFORM, "identity", lo.PureLDP)
 
 
 GOOD = PURE.rows(range(3), 3)

@@ -43,3 +43,12 @@ def test_no_new_break(breaks, left):
 
 def test_what_is_mended_leaves_the_list(breaks, left):
     assert not list((left - breaks).elements()), f"remove these lines from {LEFT.name}"
+
+
+def test_an_unknown_room_is_refused_with_those_that_exist(monkeypatch):
+    monkeypatch.chdir(rooms.ROOT)
+    with pytest.raises(SystemExit, match="no such room: nosuch") as caught:
+        rooms.all_breaks({"nosuch"})
+    assert "designing" in str(caught.value)
+    lines, _ = rooms.all_breaks({"ldpopt/errors.py"})
+    assert len(lines) == 2

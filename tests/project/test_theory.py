@@ -134,3 +134,20 @@ def test_a_reference_without_words_names_a_heading() -> None:
     named = [(p.name, x) for p, text in texts.items() for x in BARE.findall(text)]
     assert len(named) > 20
     assert not [(page, label) for page, label in named if label not in titled]
+
+
+def test_the_pdf_has_a_link_to_every_page() -> None:
+    from pdf import contents
+
+    page = (
+        '<section class="x" id="theory-a">\n<span id="a"></span><h2>Page A<a class="headerlink" '
+        'href="#theory-a">#</a></h2><h3>Part<a class="headerlink" href="#p">#</a></h3></section>'
+        '<section id="theory-b">\n<h2>Page B<a class="headerlink" href="#theory-b">#</a></h2>'
+    )
+    links = re.findall(r'<a href="#([^"]+)">([^<]+)</a>', contents(page))
+    assert links == [("theory-a", "Page A"), ("theory-b", "Page B")]
+
+
+def test_marks_in_the_table_have_no_signs() -> None:
+    marks = [line.split("|")[3].strip() for line in table().splitlines()[2:]]
+    assert all(re.fullmatch(r"[A-Z][a-z]+(, [a-z]+)*", mark) for mark in marks)

@@ -150,8 +150,9 @@ class WordMetric:
                     return steady
 
     def _is_shifted(self, number: int) -> bool:
-        """Whether the positive halves of the last three layers are translates, too far from 0 to
-        meet the others.
+        """Whether the positive halves of the layers ``number - 2`` to ``number`` are translates of
+        each other by the largest step, and too far from 0 to meet the negative halves: then all
+        later layers are translates, too.
         """
         reach = self._steps[-1]
         old, last, new = (half[half > 0] for half in (self._codes(number - k) for k in (2, 1, 0)))

@@ -63,10 +63,11 @@ class Hellinger(ExactForm):
     has_steep_slopes = True
 
     def value(self, z: int, q: int, unit: int, bits: int) -> Enclosure:
-        """``p + q - 2 sqrt(p q)``."""
+        """``q g(z / q) = p + q - 2 sqrt(p q)`` with ``p = q + z``, in units of ``1 / 2**bits``."""
         p = q + z
         product = (p * q) << (2 * bits)
         root = math.isqrt(product)
+        # the root is rounded down by less than 1: the value is at most `high`, and above high - 2
         high = ((p + q) << bits) - 2 * root
         return _outward(high - 2, high, unit)
 

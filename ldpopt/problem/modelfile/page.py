@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ldpopt.errors import MechanismError, ModelFileError, StatementError
 from ldpopt.foundation.files import readable, require_path
+from ldpopt.foundation.kinds import kind_of, other_kind
 from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.plain import MisstatedError
 
@@ -35,7 +36,12 @@ _WORDS = {
 class Page:
     """The text and values of a file; it builds every error about them."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        content: str = "a model in TOML",
+        begin: str = "`ldpopt init FILE` begins a model, `ldpopt survey init FILE` a survey",
+    ) -> None:
         require_path(path)
         self.path = os.fsdecode(path)
         self.aliases: dict[Key, Key] = {}  # keys of what the file has elsewhere
@@ -44,9 +50,14 @@ class Page:
                 raw = stream.read(LARGEST_FILE + 1)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise self.error(
-                (), f"cannot read the model file: {why}", "check the path", code="file"
-            ) from None
+            do = "check the path"
+            if isinstance(error, FileNotFoundError):
+                do = f"{do}; {begin}"
+            name = content.removeprefix("a ")
+            raise self.error((), f"cannot read the {name}: {why}", do, code="file") from None
+        kind = kind_of(path)
+        if kind is not None and not kind.name.endswith("in TOML"):
+            raise other_kind(self.path, kind, content, begin)
         if len(raw) > LARGEST_FILE:
             raise self.error(
                 (),

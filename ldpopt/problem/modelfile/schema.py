@@ -49,7 +49,7 @@ class Section(BaseModel):
             problem = (
                 f"[{name}] has {' and '.join(stated)} at once" if stated else f"[{name}] is empty"
             )
-            raise _wrong(
+            raise wrong_value(
                 problem,
                 f"give one of {', '.join(forms)}",
                 key=stated[1] if stated else "",
@@ -71,7 +71,7 @@ class AlphabetTable(Section):
         if type(value) is not int:
             return value
         if not 2 <= value <= MAX_NUMBERED:
-            raise _wrong(
+            raise wrong_value(
                 f"{value} is not a number of answers",
                 f"give a number from 2 to {MAX_NUMBERED}, or labels",
                 code="number-of-answers",
@@ -106,7 +106,7 @@ class UtilityTable(Section):
     def _check(self) -> UtilityTable:
         self.require_one_of("utility", "kind", "gain", "loss")
         if self.kind is not None and self.kind not in utilities.NAMED:
-            raise _wrong(
+            raise wrong_value(
                 f"unknown kind {self.kind!r}",
                 nearest(self.kind, utilities.NAMED),
                 key="kind",
@@ -122,14 +122,14 @@ class UtilityTable(Section):
             )
             for key in ("values", "outputs"):
                 if getattr(self, key) is not None:
-                    raise _wrong(
+                    raise wrong_value(
                         f"{key} has no effect together with {form}",
                         f"remove {key}",
                         key=key,
                         code="unused-key",
                     )
         elif self.outputs is not None and self.values is None:
-            raise _wrong(
+            raise wrong_value(
                 "outputs needs values too",
                 "add the numbers of the inputs as values",
                 key="outputs",
@@ -298,7 +298,7 @@ class ExpectTable(Section):
     @model_validator(mode="after")
     def _check(self) -> ExpectTable:
         if self.value is None and self.variance is None:
-            raise _wrong(
+            raise wrong_value(
                 "[expect] is empty", "give value, or variance for a workload", code="empty-table"
             )
         return self
@@ -330,7 +330,7 @@ class ModelFile(Section):
             if key != "part":
                 raise _unknown(key, ["part"])
         if not isinstance(table["part"], list) or not table["part"]:
-            raise _wrong(
+            raise wrong_value(
                 f"workload.part = {_short(table['part'])}: should be a list of tables",
                 "",
                 key="part",
@@ -349,7 +349,7 @@ class ModelFile(Section):
     def _check(self) -> ModelFile:
         """Refuse tables that contradict each other, and a missing prior."""
         if self.objective == "worst_case" and self.prior is not None:
-            raise _wrong(
+            raise wrong_value(
                 "a worst case has no prior",
                 'remove [prior], or write objective = "expected"',
                 key="prior",
@@ -357,37 +357,39 @@ class ModelFile(Section):
             )
         if self.objective != "worst_case" and self.prior is None and self.has_utility:
             do = 'add [prior], or write objective = "worst_case" at the top of the file'
-            raise _wrong("the table [prior] is missing", do, key="prior", code="missing-prior")
+            raise wrong_value("the table [prior] is missing", do, key="prior", code="missing-prior")
         if self.objective == "average" and not self.workload:
             do = 'write "expected", or add [workload]'
-            raise _wrong(
+            raise wrong_value(
                 'objective = "average" is for a workload', do, key="objective", code="objective"
             )
         if not self.has_utility:
             do = "remove this key, or add [utility]"
             if self.alphabet.outputs:
-                raise _wrong(
+                raise wrong_value(
                     "the reports of a design are found, not given", do, key="alphabet.outputs"
                 )
             if self.constraints:
-                raise _wrong(
+                raise wrong_value(
                     "constraints are for a utility, and this model has none",
                     do,
                     key="constraints",
                     code="objective-parts",
                 )
             if self.solver.name != "auto":
-                raise _wrong("a workload needs no solver", do, key="solver.name", code="solver")
+                raise wrong_value(
+                    "a workload needs no solver", do, key="solver.name", code="solver"
+                )
         if self.expect is not None and self.expect.variance is not None:
             if not self.workload:
-                raise _wrong(
+                raise wrong_value(
                     "variance is for a workload, and this model has none",
                     "give value",
                     key="expect.variance",
                 )
             if not self.has_utility and self.expect.value is not None:
                 problem = "value is for a utility, and this model has none"
-                raise _wrong(problem, "give variance only", key="expect.value")
+                raise wrong_value(problem, "give variance only", key="expect.value")
         return self
 
 
@@ -473,7 +475,9 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
     raise page.error((*key, *place), problem, do, code="type")
 
 
-def _wrong(problem: str, do: str = "", *, key: str = "", code: str = "") -> PydanticCustomError:
+def wrong_value(
+    problem: str, do: str = "", *, key: str = "", code: str = ""
+) -> PydanticCustomError:
     """Error of a validator; ``key`` leads to the value from the table, with dots."""
     return PydanticCustomError(
         "wrong", "{what}", {"what": problem, "do": do, "key": key, "code": code}

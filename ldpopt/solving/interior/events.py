@@ -189,8 +189,10 @@ class _EventSystem(OutputSystem[EventPoint]):
         return self.factor.solve(right.reshape(-1)).reshape(right.shape)
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> EventPoint:
-        """Newton step that changes the products of slacks and multipliers by these amounts,
-        refined.
+        """Newton step that changes the products of slacks and multipliers by these amounts: those
+        of ``p``, ``s``, ``t``, ``f`` and ``e``, in this order.
+
+        Each refinement solves once more for what is left of the linear equations.
         """
         events, at = self.program, self.at
         right, *eliminated = self._right_sides(aims)

@@ -45,8 +45,9 @@ class EventInteriorPoint(Method):
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether delta is event-wise and the same for all pairs, without side rows."""
-        has_interior = form.ties is not None and form.ties.budget.b > 0
-        return form.is_event_wise and not form.has_side_rows and has_interior and form.n > 1
+        if not form.is_event_wise or form.has_side_rows or form.n < 2:
+            return False
+        return form.ties is not None and form.ties.budget.b > 0
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
         """After row generation, which switches to it."""

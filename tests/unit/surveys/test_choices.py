@@ -425,7 +425,9 @@ def test_a_file_states_choices(tmp_path: Path, smokers: Survey) -> None:
         assert [row["estimate"] for row in rows] == pytest.approx(expected.tolist())
     for command in ("check", "certify"):
         assert run_cli(command, tmp_path / "s.json").exit_code == 0
-    assert run_cli("check", path).exit_code == 0
+    stated = run_cli("check", path)
+    assert stated.exit_code == 0
+    assert "each person chooses epsilon: 0.5, 1.0, 2.0, 4.0" in " ".join(stated.stdout.split())
     text = run_cli("survey", "codebook", tmp_path / "s.json").stdout
     assert "smokes (choice 0.5)" in text
 

@@ -340,6 +340,23 @@ def test_a_survey_file_and_the_commands(tmp_path, monkeypatch):
     assert checked["repeated"] == ["theft", "grade", "age"]
     assert [row["answers"] for row in checked["questions"]] == [2, 4, 3, 2]
     assert "asked twice" in cli_output("survey", "check", "s.json")
+    stated = cli_json("survey", "check", "s.toml")
+    assert stated["repeated"] == ["theft", "grade", "age"]
+    once = Survey({"x": ["no", "yes"]}, epsilon=0.75)
+    twice = Survey({"x": Question(["no", "yes"], repeat=True)}, epsilon=0.75)
+    guess = {"no": 0.9, "yes": 0.1}
+    price = (
+        twice.precision("x", prior=guess).variances[:2].sum()
+        / once.precision("x", prior=guess).variances.sum()
+    )
+    assert stated["people_of_repeated"] == {
+        "theft": pytest.approx(price),
+        "grade": None,
+        "age": None,
+    }
+    text = " ".join(cli_output("check", "s.toml").split())
+    assert "theft, grade, age: asked twice" in text
+    assert f"theft: {price:.2f} times as many people" in text
     planned = cli_json("survey", "plan", "s.json", "--people", 2000)["questions"]
     assert [row["question"] for row in planned] == ["theft", "grade", "age", "plain"]
     meaning = cli_json("survey", "codebook", "s.json")

@@ -253,7 +253,11 @@ class _Blocks:
 
 
 def _direction(program: CappedProgram, point: _Point, t: float) -> tuple[Float, Float, float]:
-    """The Newton step of the multipliers and of ``u``, and the square of its decrement."""
+    """The Newton step of the multipliers and of ``u``, and the square of its decrement.
+
+    The multipliers are one after the other in a vector: the rows of ``K``, ``y`` and, in the worst
+    case, ``r``, each with n entries. ``u`` is eliminated before, and follows from their step.
+    """
     v = program.vectors
     k, n = point.x.slope.shape
     reduced = _Reduced.of(program, point)

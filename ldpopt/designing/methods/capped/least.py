@@ -62,8 +62,11 @@ def of_one_number(cone: Staircases, row: Float, limit: float) -> Least:
 def least_factor(
     columns: CappedColumns, rows: Float, limits: Float, start: Float, deadline: Deadline
 ) -> Least:
-    """The least factor of the limits for which an unbiased design exists, beginning with some
-    columns among which there is one.
+    """The least factor of the limits for which an unbiased design exists, by column generation:
+    solve the program of some columns, price all others, add the worst.
+
+    ``rows`` are those of the workload (k, n), ``limits`` its caps (k,), ``start`` columns (m, n) of
+    which some design is made. The result has ``K`` as ``slope`` and ``y`` as ``line``.
     """
     vectors = np.unique(start, axis=0)
     low = 0.0
