@@ -28,7 +28,7 @@ CHANGED_SUM = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CappedDesign(Design, certificate=CappedCertificate):
     """The mechanism that estimates a workload best of all whose influence is within caps.
 
@@ -137,7 +137,7 @@ def with_liars_in_words(claim: Any, root_mean_square: float) -> Part:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LiarsDesign(CappedDesign, certificate=LiarsCertificate):
     """The capped design whose influence has the least error for a share of liars; made by `design`
     with ``liars=`` and ``people=``.

@@ -262,7 +262,7 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
         return widened(estimate, liars, lambda: self.influence.each)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LiarsFrequencyDesign(CappedFrequencyDesign, certificate=LiarsFrequencyCertificate):
     """The capped design whose influence has the least error for a share of liars; made by `design`
     with ``liars=`` and ``people=``.
