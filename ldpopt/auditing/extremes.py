@@ -6,8 +6,10 @@ is kept is decided in integers. So no verdict depends on a float.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.auditing.exact_matrices import ULPS, ExactChannel
 from ldpopt.auditing.row_ratios import SMALLEST
@@ -18,7 +20,7 @@ from ldpopt.foundation.numbers import Float, Int
 class Extremes:
     """Rows of the largest and the smallest entry of each column, and their ratio in floats."""
 
-    matrix: ExactChannel
+    entries: NDArray[Any]  # numerators; not the channel, which keeps its extremes
     top: Int
     bottom: Int
     ratio: Float  # infinite if the smallest entry is 0, or so small that its float has lost bits
@@ -35,7 +37,7 @@ class Extremes:
         least = matrix.floats[bottom, columns]
         ratio = np.full(len(columns), np.inf)
         np.divide(matrix.floats[top, columns], least, out=ratio, where=least >= SMALLEST)
-        extremes = cls(matrix, top, bottom, ratio)
+        extremes = cls(entries, top, bottom, ratio)
         if rows is None:
             vars(matrix)["_extremes"] = extremes
         return extremes
@@ -54,5 +56,4 @@ class Extremes:
 
     def pair(self, y: int) -> tuple[int, int]:
         """Numerators of the largest and the smallest entry of a column."""
-        entries = self.matrix.numerators
-        return int(entries[self.top[y], y]), int(entries[self.bottom[y], y])
+        return int(self.entries[self.top[y], y]), int(self.entries[self.bottom[y], y])

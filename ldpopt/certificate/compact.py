@@ -36,19 +36,16 @@ class OutputSums:
         size.
         """
         n, m = costs.shape
-        positive: Any = 0
-        total: Any = 0
-        count: Any = 0
         step = max(1, CHUNK // max(m, 1))
+        sums: Any = 0
         for first in range(0, n, step):
             excess = costs[first : first + step] - duals[first : first + step, None]
             over = excess > 0
-            total = total + excess.sum(axis=0)
-            count = count + over.sum(axis=0)
+            total = excess.sum(axis=0)
             excess *= over
-            positive = positive + excess.sum(axis=0)
+            sums = sums + np.array([excess.sum(axis=0), total, over.sum(axis=0)], costs.dtype)
         kind = costs.dtype if costs.dtype.kind == "f" else object
-        return cls(*(part.astype(kind, copy=False) for part in (positive, total, count)))
+        return cls(*sums.astype(kind, copy=False))
 
     def gains(self, b: Any, beta: Any) -> Any:
         """Gain :math:`g_j` of the best column of each output."""
@@ -83,7 +80,7 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
         shift = step(gains, prices.count, least)
         gains = gains if least == b else prices.gains(b, beta)
         # A gain grows by at most n (b + beta) per unit of a negative shift: others stay below 0.
-        columns = np.flatnonzero(gains > min(shift, 0) * n * (b + beta))
+        columns = (gains > min(shift, 0) * n * (b + beta)).nonzero()[0]
     while len(columns):
         prices = OutputSums.of(costs[:, columns], duals + shift)
         gains = prices.gains(b, beta)
@@ -142,7 +139,7 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
         costs, duals = _relax_uncapped(costs, duals, ties)
     # With a delta the duals balance slack and sums: the shift does not fall.
     shift: int = least_shift(costs, duals, b, -beta, may_fall=not ties.delta and ties.is_complete)
-    total = sum(map(int, duals)) + len(duals) * shift
+    total: int = sum(duals.tolist()) + len(duals) * shift
     if ties.delta:
         slack = sum(map(int, OutputSums.of(costs, duals + shift).positive))
         total += -(-slack * int(integers([ties.delta], up=True)[0]) >> GRID)

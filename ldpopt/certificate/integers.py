@@ -50,15 +50,15 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     return np.asarray(-(-scaled >> right_shift) if up else scaled >> right_shift, dtype=object)
 
 
-def exact_grid(*arrays: Any) -> int:
-    """Number of fractional bits, at least `GRID`, with which every float of the arrays is exact.
+def exact_grid(*arrays: Any, least: int = GRID) -> int:
+    """Number of fractional bits, at least ``least``, with which every float of the arrays is exact.
 
     The last bit of a float with the exponent ``e`` (as `numpy.frexp` defines it) is worth ``2**(e -
     53)``; the smallest exponent of all arrays decides. Zeros have the exponent 0 and decide
     nothing.
     """
     exponents = [np.frexp(np.asarray(array, float))[1].min(initial=0) for array in arrays]
-    return max(GRID, 53 - int(min(exponents, default=0)))
+    return max(least, 53 - int(min(exponents, default=0)))
 
 
 def exactly(array: Any) -> tuple[Integers, int]:

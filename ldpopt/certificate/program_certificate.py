@@ -198,7 +198,7 @@ def relative_gap(
     """
     matrix = digits.problem.utility.matrix
     # no input's stake is above the whole range: the bound is the larger scale, nearly always
-    if abs(best) > 2 * (float(matrix.max()) - float(matrix.min())) / STAKE_SHARE:
+    if abs(in_float(best)) > 2 * (float(matrix.max()) - float(matrix.min())) / STAKE_SHARE:
         return round_up(distance / abs(best))
     fine = digits.bits
     spread = digits.spread

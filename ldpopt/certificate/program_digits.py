@@ -15,6 +15,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.problem.problem import Problem
 
 BLOCK = 1 << 13  # entries whose Python integers are in memory at once
+FEW = 200  # entries up to which sums of Python's integers take less time than those of digits
 # Bits of the three digits of a utility, the first one below the largest entry, and of a mass
 PART_BITS = (30, 26, 27)
 COUNT_BITS = 18
@@ -61,6 +62,9 @@ class ProgramDigits:
     def sums(self, counts: NDArray[np.int64]) -> tuple[Integers, int]:
         """Sum of counts times utilities of each input, exactly, and its fractional bits."""
         matrix = self.problem.utility.matrix
+        if matrix.size <= FEW:
+            bits = exact_grid(matrix, least=0)
+            return (counts * integers(matrix, grid=bits)).sum(axis=1), bits
         top = int(np.frexp(np.abs(matrix).max())[1])
         bits = max(self.bits, sum(PART_BITS) - top)
         step = max(1, BLOCK // matrix.shape[1])

@@ -243,8 +243,9 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         k, n = self.workload.shape
         aim = self.objective.replace("_", "-")
         result = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
-        sizes = f"{k} numbers of {n} answers, {self.n_reports} reports"
-        return f"{type(self).__name__}({sizes}, {result})"
+        return (
+            f"{type(self).__name__}({k} numbers of {n} answers, {self.n_reports} reports, {result})"
+        )
 
     @property
     def mechanism(self) -> Mechanism:  # type: ignore[override]

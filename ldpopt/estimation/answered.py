@@ -263,11 +263,17 @@ class RatioBand:
         return np.asarray(self.source.frequencies(self.counts))
 
     def _variances(self, t: Float) -> Float:
-        """Variances of one person's values in ``a - t (1 - f)`` if their means are 0."""
+        """Variances of one person's values in ``a - t (1 - f)`` if their means are 0, for ``t`` of
+        shape (k,) or (2, k).
+        """
         constant, linear, square = self._second_moments
-        second = constant + t[:, None] * linear + t[:, None] ** 2 * square
-        wanted = self.source.wanted[self.rows] - t[:, None] * (1 - self._is_missing)
-        return null_variances(wanted, second, self._frequencies)
+        factor = t[..., None]
+        second = constant + factor * linear + factor**2 * square
+        wanted = self.source.wanted[self.rows] - factor * (1 - self._is_missing)
+        answers = wanted.shape[-1]  # both sides at once, since a bisection calls this very often
+        wanted = wanted.reshape(-1, answers)
+        second = second.reshape(-1, answers)
+        return null_variances(wanted, second, self._frequencies).reshape(t.shape)
 
     @property
     def liars(self) -> float:
@@ -302,7 +308,7 @@ class RatioBand:
             of_all[list(self.missing)[: self.shown]] = z[len(self.rows) :]
         for _ in range(STEPS if self._answered > 0 else 0):
             middle = (near + far) / 2
-            spread = np.stack([self._scales.interval * self._variances(side) for side in middle])
+            spread = self._scales.interval * self._variances(middle)
             moved = np.stack([self._moved_by_liars(side) + np.zeros(len(side)) for side in middle])
             distance = np.abs(self._numbers - middle * self._answered) - moved
             is_out = np.maximum(distance, 0.0) ** 2 > quantile * quantile * spread

@@ -72,6 +72,8 @@ class ChosenRatioBand(RatioBand):
 
     def _variances(self, t: Float) -> Float:
         """Variances of the estimates of ``a - t (1 - f)`` if their means are 0."""
+        if t.ndim > 1:
+            return np.stack([self._variances(side) for side in t])
         weights = np.array([a for a, _, _, _ in self._strata])
         return variances_at_zero(self._laws(t), weights, self._of_strata)
 

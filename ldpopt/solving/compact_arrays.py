@@ -17,6 +17,24 @@ def complete_arrays(n: int, m: int, b: float, beta: float, delta: float) -> Arra
     """The arrays of all inputs and outputs, read-only: small problems of one shape and budget share
     them.
     """
+    if not (b and beta):
+        return _all_arrays(n, m, b, beta, delta)
+    start, index, signs, lower, upper, *limits = _pattern(n, m)
+    value = np.where(signs == 1.0, 1.0, np.where(signs > 0, b, -beta))
+    upper = upper if not delta else frozen(np.where(upper == 1.0, 1.0, delta))
+    return start, index, frozen(value), lower, upper, limits[0], limits[1]
+
+
+@lru_cache(maxsize=16)
+def _pattern(n: int, m: int) -> Arrays:
+    """The arrays of a shape, in which 0.5 stands for ``b`` and for ``beta``: budgets share all that
+    does not depend on them.
+    """
+    return _all_arrays(n, m, 0.5, 0.5, 0.0)
+
+
+def _all_arrays(n: int, m: int, b: float, beta: float, delta: float) -> Arrays:
+    """What `complete_arrays` returns, computed."""
     everything = np.ones(n * m + m, bool)
     arrays = compact_arrays((n, m), np.arange(n), np.arange(m), everything, b, beta, delta)
     # HiGHS takes integers of 32 bits as they are, and converts others at every solve

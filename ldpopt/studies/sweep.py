@@ -426,7 +426,7 @@ class Grid:
                 status = f"{status}: {solution.raw_status}"
             if solution.repaired is not None:
                 value, mechanism = solution.value, solution.mechanism
-                gap = certify(solution, exact=False).relative_gap
+                gap = certify(solution).relative_gap
         except LdpoptError as error:
             status = error.what
         return SweepRow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ def _names() -> set[str]:
     return {name.split()[-1] for name in _commands()}
 
 
+@cache
 def _commands() -> dict[str, Any]:
     """Every command by its name."""
     found = {}

@@ -66,7 +66,7 @@ def drawn_laws(rng):
             return laws
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(60, 400)))
+@pytest.mark.parametrize("seed", range(thorough_or(24, 160)))
 def test_both_sides_enclose_the_enumeration_in_rationals(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     laws = drawn_laws(rng)
@@ -226,21 +226,22 @@ def test_a_curve_that_is_loose_warns_and_says_how_much():
 def test_reports_off_every_lattice_are_enclosed_closely():
     rng = np.random.default_rng(2)
     mechanism = lo.Mechanism(rng.dirichlet(np.ones(5) * 4, 2))
-    curve = compose([(mechanism, 300)], pairs=[(0, 1)])
+    levels, share = thorough_or((1 << 13, 1e-3), (1 << 16, 1e-4))
+    curve = compose([(mechanism, 300)], pairs=[(0, 1)], levels=levels)
     assert curve.upper.is_on_levels
-    assert curve.looseness(1e-6) < 1e-4
-    finer = compose([(mechanism, 300)], pairs=[(0, 1)], levels=1 << 17)
+    assert curve.looseness(1e-6) < share
+    finer = compose([(mechanism, 300)], pairs=[(0, 1)], levels=2 * levels)
     assert finer.epsilon(1e-6) <= curve.epsilon(1e-6)
     assert finer.epsilon_lower(1e-6) >= curve.epsilon_lower(1e-6)
 
 
 def test_epsilons_beyond_those_of_a_budget():
-    curve = compose([(response(10, 0.5), 1_000_000)])
+    curve = compose([(response(10, 5.0), 5000)])
     found = curve.epsilon(1e-9)
     assert found > 10_000
     assert 0 < curve.delta(found) <= Fraction(1e-9)
-    assert curve.delta(600_000.0) == 0
-    assert curve.delta_lower(600_000.0) == 0
+    assert curve.delta(30_000.0) == 0
+    assert curve.delta_lower(30_000.0) == 0
     with refused("large-epsilon"):
         curve.delta(1e9)
 

@@ -367,18 +367,15 @@ def delta_of_response(n: int, local: float, people: int, epsilon: float) -> floa
 
     a, b = math.exp(local), math.exp(epsilon)
     q = 1 / (a + n - 1)
+    first, second = np.indices((90, 90))
+    chances = binom.pmf(first, people, q) * binom.pmf(second, people - first, q / (1 - q))
+    gains = first * (a - b) + second * (1 - a * b)
     total = 0.0
-    for first in range(90):
-        for second in range(90):
-            chance = binom.pmf(first, people, q)
-            chance *= binom.pmf(second, people - first, q / (1 - q))
-            gain = first * (a - b) + second * (1 - a * b)
-            if gain <= 0 or chance < 1e-30:
-                continue
-            rest = people - first - second
-            others = np.arange(rest + 1)
-            masses = binom.pmf(others, rest, (n - 2) * q / (1 - 2 * q))
-            total += chance * float(np.maximum(gain + others * (1 - b), 0) @ masses)
+    for i, j in np.argwhere((gains > 0) & (chances >= 1e-30)):
+        rest = people - i - j
+        others = np.arange(rest + 1)
+        masses = binom.pmf(others, rest, (n - 2) * q / (1 - 2 * q))
+        total += chances[i, j] * float(np.maximum(gains[i, j] + others * (1 - b), 0) @ masses)
     return total / people
 
 

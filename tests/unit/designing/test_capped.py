@@ -15,7 +15,7 @@ import pytest
 import ldpopt as lo
 import ldpopt_check as checker
 from both_checks import is_refused_by_both
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound_capped import CappedBound
 from ldpopt.certificate.design_statement import AnswerClasses, least_ratio
@@ -114,7 +114,7 @@ def plain_holds(statement: CappedStatement, bound: CappedBound, base: F) -> bool
     return True
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(thorough_or(20, 120)))
 def test_the_condition_is_decided_as_by_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(2, 9)), int(rng.integers(1, 4))

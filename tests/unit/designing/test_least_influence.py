@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import refused, thorough_or
+from builders import refused, sample_or_all, thorough_or
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped import method
 from ldpopt.designing.methods.capped.exclusion import no_design
@@ -17,6 +17,7 @@ from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.problem.design_problem import DesignProblem
 
 THREE = lo.PureLDP("log(3)")
+N = thorough_or(20, 40)
 FREQUENCIES = {2: 3 / 2, 3: 15 / 8, 4: 2.0, 5: 2.0}
 PREFIX = {3: 15 / 8, 4: 15 / 7, 5: 7 / 3, 6: 53 / 21}
 
@@ -24,10 +25,13 @@ PREFIX = {3: 15 / 8, 4: 15 / 7, 5: 7 / 3, 6: 53 / 21}
 @pytest.mark.parametrize(
     ("workload", "least"),
     [
-        *((lo.Workload.frequencies(n), least) for n, least in FREQUENCIES.items()),
-        *((lo.Workload.prefix(n), least) for n, least in PREFIX.items()),
+        *(
+            (lo.Workload.frequencies(n), least)
+            for n, least in sample_or_all(FREQUENCIES.items(), 2)
+        ),
+        *((lo.Workload.prefix(n), least) for n, least in sample_or_all(PREFIX.items(), 2)),
         (lo.Workload.mean([0.0, 0.3, 1.0]), 3 / 2),
-        (lo.Workload.mean(np.arange(40) / 39), 3 / 2),
+        (lo.Workload.mean(np.arange(N) / (N - 1)), 3 / 2),
     ],
 )
 def test_the_least_influence(workload: lo.Workload, least: float) -> None:

@@ -116,3 +116,19 @@ def test_caps_of_spans_are_never_below_them() -> None:
             assert F(float(np.nextafter(cap, 0))) < exact
     assert caps_within(2.0, np.ones((1, 3))).tolist() == [np.inf]
     assert caps_within(np.inf, np.eye(2)).tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"influence": 3.0}, {"liars": 0.05, "people": 1000}],
+    ids=["free", "capped", "liars"],
+)
+@pytest.mark.parametrize(
+    "workload", [lo.Workload.prefix(4), lo.Workload.frequencies(30)], ids=["listed", "sets"]
+)
+def test_a_design_is_shown_in_a_line(workload: lo.Workload, more: dict[str, Any]) -> None:
+    best = lo.design(workload, lo.PureLDP(1.0), **more)
+    text = repr(best)
+    assert text.startswith(f"{type(best).__name__}({workload.shape[0]} ")
+    assert f"relative gap {best.relative_gap:.2g})" in text
+    assert len(text) < 120

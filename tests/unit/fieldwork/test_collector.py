@@ -29,6 +29,7 @@ from builders import (
     refused,
     run_cli,
     run_python,
+    sample_or_all,
     seconds,
     start_cli,
     thorough_or,
@@ -551,6 +552,7 @@ main()
 """The command line as after `pip install "ldpopt[collect]"`."""
 
 
+@pytest.mark.long
 def test_the_ten_minutes_of_the_documents_need_the_extra_collect_alone(tmp_path):
     text = (Path(__file__).parents[3] / "docs" / "fieldwork.md").read_text()
     part = text.partition("## From the survey file")[2].partition("\n## ")[0]
@@ -699,7 +701,9 @@ assert not BLOCKED & {name.partition(".")[0] for name in sys.modules}
 """Counts of a database by group, with the weights of the survey."""
 
 
-@pytest.mark.parametrize("kind", ["labels, sets and gaps", "patterns", "one question"])
+@pytest.mark.parametrize(
+    "kind", sample_or_all(["labels, sets and gaps", "patterns", "one question"], 1)
+)
 def test_groups_and_weights_are_counted_with_the_extra_collect_alone(databases, tmp_path, kind):
     yes_no = {name: ["no", "yes"] for name in "abcdef"}
     answers = pd.DataFrame({name: ["yes", "no", "no"] * 20 for name in yes_no})

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ldpopt as lo
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt.mechanism import nearest
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy import GaussianLDP
@@ -29,7 +29,7 @@ def distance(mechanism, channel):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(thorough_or(1, 4)))
 def test_it_is_as_near_as_the_optimum_of_the_definition(kind, seed):
     inputs = ["a", "b", "c", "d"]
     privacy = KINDS[kind].example(0.7, inputs)
@@ -50,7 +50,7 @@ def test_it_is_as_near_as_the_optimum_of_the_definition(kind, seed):
     assert moved - off <= float(shown[1]) <= 1.01 * moved + off
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(thorough_or(1, 2)))
 def test_nearest_to_a_curved_notion(seed):
     """No mixture with a constant channel is nearer, and the move is that of tangents: near the
     least one of a fine polygon of budgets around the curve."""

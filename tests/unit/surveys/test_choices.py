@@ -356,7 +356,7 @@ def test_the_ratio_among_those_who_answered_covers(smokers: Survey) -> None:
     people = np.array([1500, 500])
     truth = people @ laws[:, 1] / (people @ (1 - laws[:, 2]))
     rng = np.random.default_rng(4)
-    tries = thorough_or(300, 3000)
+    tries = thorough_or(150, 1500)
     hits = 0
     for _ in range(tries):
         seen = {
@@ -366,7 +366,7 @@ def test_the_ratio_among_those_who_answered_covers(smokers: Survey) -> None:
         counts = source.count(seen)
         low, high = survey.estimate_question("q", counts, check_fit=False).interval[1]
         hits += low <= truth <= high
-    assert abs(hits / tries - 0.95) < thorough_or(0.035, 0.013)
+    assert abs(hits / tries - 0.95) < thorough_or(0.05, 0.018)
 
 
 def test_notes_say_by_which_weights(smokers: Survey) -> None:

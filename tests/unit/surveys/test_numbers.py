@@ -3,6 +3,7 @@ grid."""
 
 import json
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ GRID = (18, 26, 34, 42, 50, 58, 67, 75, 83, 91, 99)
 CLASSES = {"starts": [18, 30, 45, 65], "most": 99}
 
 
+@cache
 def ages(epsilon=2.0, *others, **options):
     """A question about an age, whose mean is reported."""
     workload = Workload.mean(list(map(float, GRID)), inputs=GRID)

@@ -208,7 +208,7 @@ def test_simulated_intervals_cover(scheme):
     """With what `thorough` repeats, 12 cells of 400 surveys have coverages from .91 to .98."""
     survey = Survey(smoking(), epsilon=3, scheme=scheme)
     shares = {"smokes": SMOKES, "cigarettes": CIGARETTES, "earlier": EARLIER}
-    repeats = thorough_or(60, 400)
+    repeats = thorough_or(25, 400)
     found = simulate_survey(survey, 3000, shares=shares, repeats=repeats, rng=7)
     cells = {("smokes", "yes"): 1 / 3, ("cigarettes", "few"): 0.5, ("earlier", "yes"): 1 / 3}
     rows = found.set_index(["question", "answer"])
@@ -253,7 +253,7 @@ def test_every_kind_of_table_gives_the_same_reports(scheme, tmp_path):
         ]
     groups = survey.estimate(tmp_path / "reports.csv", by="region", check_fit=False)
     assert set(groups.groups) == {"a", "b", "c"}
-    assert groups.differences("a").entries()
+    assert scheme not in thorough_or(SCHEMES[:1], SCHEMES) or groups.differences("a").entries()
     assert groups.consistent()["cigarettes"].labels == groups["cigarettes"].labels
 
 
@@ -419,12 +419,13 @@ def test_the_share_that_is_there_twice_tests_the_logic_of_a_page():
 def test_the_error_of_the_share_that_is_there_twice(scheme):
     survey = Survey(smoking(report="own"), epsilon=4, scheme=scheme)
     scores = []
-    for seed in range(60):
+    repeats = thorough_or(25, 60)
+    for seed in range(repeats):
         reports = survey.privatize(people(2000, seed), rng=seed)
         twice = survey.estimate(reports, check_fit=False).asked_twice
         scores += [each.difference / each.std_error for each in twice]
-    assert abs(np.mean(scores)) < 4 / math.sqrt(60)
-    assert np.std(scores) == pytest.approx(1, abs=4 / math.sqrt(2 * 60))
+    assert abs(np.mean(scores)) < 4 / math.sqrt(repeats)
+    assert np.std(scores) == pytest.approx(1, abs=4 / math.sqrt(2 * repeats))
 
 
 def test_an_answer_that_is_meant_otherwise():
