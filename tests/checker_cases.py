@@ -120,6 +120,16 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
             {"limits": DesignLimits(product_answers=2)},
         ),
         "frequencies": (lo.Workload.frequencies(60), lo.PureLDP("log(3)"), {}),
+        "capped frequencies": (
+            -1.5 * lo.Workload.frequencies(30),
+            lo.PureLDP("log(3)"),
+            {"influence": 3.75},
+        ),
+        "liars among many": (
+            lo.Workload.frequencies(25),
+            lo.PureLDP("log(4)"),
+            {"liars": 0.01, "people": 1000},
+        ),
         "cycle": (lo.Workload.prefix(5), lo.GraphDP(1.0, nx.cycle_graph(5)), {}),
         "edges": (
             lo.Workload.frequencies(list("abcd")),

@@ -122,11 +122,13 @@ def surveys() -> dict[str, lo.Survey]:
     words = {"contact": "us", "questions": {"a": {"text": "A?", "answers": {"x": "yes"}}}}
     coin = lo.Mechanism(COIN, ["x", "y"])
     frequencies = lo.design(lo.Workload.frequencies(40), lo.PureLDP(1.0))
+    capped = lo.design(lo.Workload.frequencies(24), lo.PureLDP(2.0), influence=1.8)
     mean = lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0))
     three = {"a": list("xyz"), "b": list("xyz")}
     own = {"a": lo.Workload([[1, 0, 0]], list("xyz")), "b": lo.Workload([[0, 0, 1]], list("xyz"))}
     return {
         "split": lo.Survey({"a": response(2, 1.0), "b": mean, "c": frequencies}, epsilon=3.1),
+        "capped": lo.Survey({"a": capped}),
         "words": lo.Survey({"a": coin}, words=words, weights="w"),
         "languages": lo.Survey(
             {"a": coin, "m.b": coin, "m.c": coin},

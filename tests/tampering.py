@@ -78,7 +78,7 @@ def tamperings(data: Data, most: int | None = None) -> Iterator[tuple[str, Data,
     file, or all if ``most`` is None.
     """
     makers = [_of_any, _of_claims]
-    kinds = {"size": [_of_frequencies], "kinds": [_of_questions]}
+    kinds = {"size": [_of_frequencies], "sizes": [_of_sizes], "kinds": [_of_questions]}
     makers += next(
         (kinds[key] for key in kinds if key in data), [_of_reports, _of_estimators, _of_statements]
     )
@@ -142,7 +142,8 @@ def _of_any(data: Data) -> Iterator[Change]:
     """Keys and types."""
     for key in data:
         if key not in ("about", "digest"):
-            yield f"no {key}", lambda other, key=key: other.pop(key), True
+            # without liars it is the certificate of a cap
+            yield f"no {key}", lambda other, key=key: other.pop(key), key != "liars"
     yield "another key", put(1, "extra"), True
     yield "an unknown format", put("ldpopt design certificate 4", "format"), True
     for key in (
@@ -503,7 +504,7 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
                 True,
             )
             yield f"{key} of the multipliers is text", put("x", "multipliers", key), True
-    for key in ("inverse", "line", "slope", "eigenvalues", "level"):
+    for key in ("inverse", "line", "slope", "eigenvalues", "level", "same", "others"):
         if key in given:
             for factor in (1.1, 0.9, 2.0, 0.0, -1.0):
                 yield f"{key} times {factor}", put(scaled(factor), "multipliers", key), True
@@ -606,6 +607,46 @@ def _of_frequencies(data: Data) -> Iterator[Change]:
     yield "two labels exchanged", put(swapped, "inputs"), False
     yield "another label", put("another", "inputs", 0), False
     yield "the worst case", put("worst_case", "objective"), True
+
+
+def _of_sizes(data: Data) -> Iterator[Change]:
+    """Sets of a few sizes: sizes, masses, values, the cap and the unit."""
+    first = data["sizes"][0]
+    others = {
+        "size": (0, -1, len(data["inputs"]), float(first["size"]), True, "1", 10**300),
+        "mass": (first["mass"] + 1, 0, -1, float(first["mass"]), "1", UNIT, 10**300),
+        "held": (first["held"] + 2**20, first["held"] // 2, UNIT, 0, -1, float(first["held"])),
+        "inside": (first["inside"] * (1 + 1e-6), first["inside"] / 2, "1", None, 1e300),
+        "outside": (first["outside"] * (1 + 1e-6), -first["outside"], "1", None, 1e300),
+    }
+    for key, values in others.items():
+        for value in values:
+            yield f"{key} {value!s:.20}", put(value, "sizes", 0, key), True
+        yield f"no {key}", lambda other, key=key: other["sizes"][0].pop(key), True
+    yield "a size has another key", put(1, "sizes", 0, "extra"), True
+    yield "no sizes", put([], "sizes"), True
+    yield "a size stands twice", put(lambda sizes: [sizes[0], *sizes], "sizes"), True
+    yield "sizes descend", put(lambda sizes: [*sizes, sizes[0]], "sizes"), True
+    for factor in (1 - 1e-6, 2.0, 0.0, -1.0):
+        yield f"cap times {factor}", put(scaled(factor), "cap"), True
+    yield "cap is text", put("3", "cap"), True
+    for factor in (2.0, 1 + 1e-6, 0.0, -1.0, 1e200):
+        yield f"unit times {factor}", put(scaled(factor), "unit"), True
+    yield "unit is text", put("1", "unit"), True
+    yield "a label more", put(lambda labels: [*labels, "more"], "inputs"), True
+    yield "a label less", put(lambda labels: labels[:-1], "inputs"), True
+    yield "a label stands twice", put(lambda labels: [labels[1], *labels[1:]], "inputs"), True
+    yield "two labels exchanged", put(swapped, "inputs"), False
+    yield "another label", put("another", "inputs", 0), False
+    yield "the worst case", put("worst_case", "objective"), True
+    if "liars" in data:
+        error = Fraction(data["liars"]["criterion"])
+        yield "more liars", put(scaled(2), "liars", "share"), True
+        yield "fewer people", put(lambda people: people - 1, "liars", "people"), True
+        yield "a smaller error", put(str(error / 2), "liars", "criterion"), True
+        yield "a larger least error", put(str(error), "liars", "least"), True
+        yield "a step less", put(lambda steps: steps[1:], "liars", "steps"), True
+        yield "a larger error", put(str(2 * error), "liars", "criterion"), False
 
 
 def _of_questions(data: Data) -> Iterator[Change]:

@@ -235,3 +235,31 @@ def test_a_design_of_limited_influence_is_read_by_every_command(
     assert "holds" in cli_output("certify", "liars.json")
     for name in ("design.json", "liars.json"):
         assert checker.check(Path(name))
+
+
+def test_frequencies_of_many_answers_have_a_cap(folder: Path) -> None:
+    """From the model to estimates for liars, certificates and the independent checker."""
+    names = [f"town {place}" for place in range(40)]
+    path = Path("workload.toml")
+    path.write_text(
+        f'[alphabet]\ninputs = {names}\n[workload]\nkind = "frequencies"\n'
+        '[privacy]\nkind = "pure"\nepsilon = 2.0\n'
+    )
+    shown = cli_output("design", path, "--influence", "1.8", "-o", "design.json")
+    assert "1.8 for each number" in shown
+    people = [names[place % 7] for place in range(2000)]
+    Path("answers.csv").write_text("town\n" + "\n".join(people) + "\n")
+    call = ("answers.csv", "-c", "town", "--seed", "1", "-o", "reports.csv")
+    cli_output("privatize", "design.json", *call)
+    found = cli_json("estimate", "design.json", "reports.csv", "-c", "town", "--liars", "1%")
+    assert found["liars"] == 0.01
+    shares = [row["estimate"] for row in found["estimates"]]
+    np.testing.assert_allclose(shares[:7], 1 / 7, atol=0.1)
+    np.testing.assert_allclose(shares[7:], 0, atol=0.1)
+    cli_output("design", path, "--liars", "1%", "--people", "10000", "-o", "liars.json")
+    for name in ("design.json", "liars.json"):
+        assert "holds" in cli_output("certify", name)
+        assert checker.check(Path(name))
+    least = run_cli("design", str(path), "--influence", "1.2")
+    assert least.exit_code == 2
+    assert run_cli("estimate", "design.json", "answers.csv", "-c", "town").exit_code

@@ -52,6 +52,16 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
         q = (p * (data["size"] - 1) + (1 - p) * data["size"]) / (n - 1)
         # one count is a Bernoulli number
         found = (p * (1 - p) + (n - 1) * q * (1 - q)) / (p - q) ** 2
+    elif "sizes" in data:
+        n = len(data["inputs"])
+        found = 0.0
+        for each in data["sizes"]:
+            p = each["held"] / UNIT
+            q = (p * (each["size"] - 1) + (1 - p) * each["size"]) / (n - 1)
+            a, b, truth = each["inside"], each["outside"], data["unit"]
+            own = p * (a - truth) ** 2 + (1 - p) * (b - truth) ** 2
+            others = (n - 1) * (q * a**2 + (1 - q) * b**2)
+            found += each["mass"] / UNIT * (own + others)
     elif "kinds" in data:  # the best estimator of all reports, listed
         d = len(data["questions"])
         columns = []

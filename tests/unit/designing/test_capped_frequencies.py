@@ -308,6 +308,13 @@ def test_liars_among_many_answers(tmp_path: Path) -> None:
         lo.design(workload, privacy, objective="worst_case", liars=0.01, people=100)
 
 
+def test_a_budget_so_small_that_masses_have_few_digits() -> None:
+    best = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1e-8), liars=0.01, people=1000)
+    assert best.certificate.recheck() == ()
+    assert best.certificate.excess <= 1e-3
+    assert repr(best).startswith("LiarsFrequencyDesign(30 answers, sets of")
+
+
 def test_ratios_among_those_who_answered() -> None:
     workload = lo.Workload.frequencies([*LABELS, "no answer"])
     best = lo.design(workload, lo.PureLDP(2.0), influence=1.8)

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ldpopt.certificate.capped_frequency_certificate import CappedFrequencyCertificate
 from ldpopt.certificate.liars_frequency_certificate import LiarsFrequencyCertificate, SizesStep
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.liars import (
@@ -22,9 +23,11 @@ from ldpopt.designing.methods.capped.liars import (
 )
 from ldpopt.designing.methods.capped_sizes.method import SizesTask, is_symmetric
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask
+from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 
 NEAR = 1e-9  # by which part the first design is above the least influence
+RAISED_CAPS = (0.0, 1e-9, 1e-7, 1e-5)  # by which part the cap of the best design is raised, in turn
 
 
 class FrequenciesAgainstLiars(DesignMethod):
@@ -80,13 +83,25 @@ class _SizesSearch:
         free = self.node(np.inf)
         nodes = [self.node(least * (1 + NEAR))] if least * (1 + NEAR) < free.spans else []
         best = split(self, nodes, least, free)
-        exact = Fraction(best.spans) * abs(Fraction(self.sizes.unit))
-        design = self.sizes.designed(round_up(exact), self.task)
+        design = self.design(best.spans)
         problem = self.task.form.problem
         share = float(problem.liars or 0.0)
         people = int(problem.people or 1)
         steps = tuple(self.steps(least, nodes, enough(best.error, self.sizes.sizes.n, problem)))
         return LiarsFrequencyCertificate.with_liars(design, share, people, steps)
+
+    def design(self, spans: float) -> CappedFrequencyCertificate:
+        """The design at an influence; at budgets so small that the masses are far from the floats
+        of the search it is a little larger.
+        """
+        exact = Fraction(spans) * abs(Fraction(self.sizes.unit))
+        *others, last = RAISED_CAPS
+        for part in others:
+            try:
+                return self.sizes.designed(round_up(exact * (1 + Fraction(part))), self.task)
+            except CertificateError:
+                continue
+        return self.sizes.designed(round_up(exact * (1 + Fraction(last))), self.task)
 
     def steps(self, least: float, nodes: list[Node], scale: float) -> list[SizesStep]:
         """Multipliers for all intervals, each proved; those below the least influence are
