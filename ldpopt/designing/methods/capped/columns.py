@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.certificate.design_bound import subset_sums
 from ldpopt.certificate.design_bound_capped import LISTED, unlisted
-from ldpopt.designing.methods.capped.barrier import CappedDual, costs_of
+from ldpopt.designing.methods.capped.program import CappedDual, costs_of
 from ldpopt.designing.private_columns import (
     Cone,
     ListedRays,

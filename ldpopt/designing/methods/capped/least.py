@@ -6,26 +6,37 @@ In the weights :math:`\theta_A` of the columns and :math:`u_{Aj} = \theta_A V_{A
           \sum_A u_{Aj} v_A = W_j / \lambda, \quad |u_{Aj}| \le b_j \theta_A,
 
 is the least factor by which the limits ``b`` have to be multiplied. Columns are added by their
-price, the slack of the dual condition :math:`\sum_j b_j |K_j \cdot v| \le y \cdot v`.
+price, the slack of the dual condition :math:`\sum_j b_j |K_j \cdot v| \le y \cdot v`: first
+around multipliers of an interior point method, which are in the middle of the best ones, so that
+few rounds find the columns that matter. The end is a vertex of the same program in columns with
+values at their limits, ``(v, sigma b)`` with signs ``sigma``, which has a row for each equation
+only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ldpopt.certificate.design_bound import subset_sums
 from ldpopt.designing.methods.capped.columns import CappedColumns
+from ldpopt.designing.methods.capped.interior import solved
+from ldpopt.designing.methods.capped.program import CappedProgram
+from ldpopt.designing.methods.capped.vertex import SignedColumns
 from ldpopt.designing.private_columns import ListedRays, Staircases, indicators, local_maxima
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-ROUNDS = 200
-TOLERANCE = 1e-11
-EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+ROUNDS = 200  # of pricing
+CLOSE = 1e-11  # gap of the interior point method
+ROUGH = 1e-5  # the same while columns are added
+TOLERANCE = 1e-9  # gap of the end
+PRICED = 1e-11  # price from which a column is added
+CAP_TOLERANCE = 1e-10
+TIGHT = 1e-5  # slack of columns that are in the first vertex, as a share of their sum
+USED = 1e-8  # share of the largest weight from which a column is in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,62 +76,131 @@ def least_factor(
     """The least factor of the limits for which an unbiased design exists, by column generation:
     solve the program of some columns, price all others, add the worst.
 
-    ``rows`` are those of the workload (k, n), ``limits`` its caps (k,), ``start`` columns (m, n) of
-    which some design is made. The result has ``K`` as ``slope`` and ``y`` as ``line``.
+    ``rows`` are those of the workload (k, n), ``limits`` its caps (k,), ``start`` the first
+    columns (m, n). The result has ``K`` as ``slope`` and ``y`` as ``line``.
     """
+    search = _Search(columns, rows, limits, deadline)
+    inside = search.interior(np.unique(start, axis=0))
+    return search.vertex(inside)
+
+
+def least_cap(
+    columns: CappedColumns, rows: Float, half: Float, start: Float, deadline: Deadline
+) -> tuple[float, Least]:
+    """The least common cap of rows with different halves of their spans, and its design: that at
+    which the factor is 1, by Newton's method for one over the factor, which is linear in the cap if
+    all spans are equal.
+    """
+    lowest = float(half.max())
+    cap = 2 * lowest
     vectors = np.unique(start, axis=0)
-    low = 0.0
     for _ in range(ROUNDS):
-        factor, theta, slope, line = _restricted(vectors, rows, limits)
-        over, more = _priced(columns, slope, line, limits, 4 * vectors.shape[1])
-        # the sum of y is 1, and y raised by `over` holds for all columns
-        low = max(low, factor / (1 + max(over, 0.0) * len(line)))
-        known = {vector.tobytes() for vector in vectors}
-        fresh = [vector for vector in more if vector.tobytes() not in known]
-        if factor - low <= TOLERANCE * factor or not fresh or deadline.is_over:
+        search = _Search(columns, rows, cap - half, deadline)
+        inside = search.interior(vectors)
+        vectors = inside.columns
+        moved = cap + (inside.low - 1) / float((inside.shares / search.limits).sum())
+        if abs(moved - cap) <= CAP_TOLERANCE * cap or deadline.is_over:
             break
-        vectors = np.vstack([vectors, *fresh])
-    return Least(factor, low, vectors[theta > 0], theta[theta > 0], slope, line)
+        cap = moved if moved > lowest * (1 + CAP_TOLERANCE) else (cap + lowest) / 2
+    least = search.vertex(inside)
+    return float((half + max(1.0, least.factor) * search.limits).max()), least
 
 
-def _restricted(vectors: Float, rows: Float, limits: Float) -> tuple[float, Float, Float, Float]:
-    """The program of some columns: its factor and weights, ``K`` and ``y`` of sum 1."""
-    from scipy import optimize, sparse
+@dataclass(frozen=True, eq=False)
+class _Inside:
+    """A solution in the middle of the best ones."""
 
-    sp: Any = sparse
-    linprog: Any = optimize.linprog
+    low: float  # no design has a smaller factor
+    columns: Float  # all columns of the program
+    weights: Float  # theta, of each
+    parts: Float  # values over the limits, of each and number
+    slope: Float
+    line: Float
+    shares: Float  # of each limit in the price of the design, of sum 1
 
-    m, n = vectors.shape
-    k = len(rows)
-    matrix = sp.csr_matrix(vectors.T)
-    # variables theta, u_1 .. u_k, 1 / lambda
-    equal = sp.block_array(
-        [
-            [matrix, None, sp.csr_matrix((n, 1))],
-            [None, sp.kron(sp.eye(k), matrix), sp.csr_matrix(-rows.reshape(-1, 1))],
-        ],
-        format="csr",
-    )
-    limit = sp.kron(sp.csr_matrix(-limits[:, None]), sp.eye(m))
-    size = sp.eye(k * m)
-    zero = sp.csr_matrix((k * m, 1))
-    upper = sp.block_array([[limit, size, zero], [limit, -size, zero]], format="csr")
-    cost = np.zeros((k + 1) * m + 1)
-    cost[-1] = -1.0
-    bounds = [(0, None)] * m + [(None, None)] * (k * m) + [(0, None)]
-    right = np.concatenate([np.ones(n), np.zeros(k * n)])
-    program = {"A_ub": upper, "b_ub": np.zeros(2 * k * m), "A_eq": equal, "b_eq": right}
-    solved = linprog(cost, **program, bounds=bounds, method="highs-ds", options=EXACT)
-    if solved.status != 0 or not solved.x[-1] > 0:
-        raise CertificateError(
-            "the linear program for the least influence has no solution in floats",
-            code="least-influence",
-            do="choose another epsilon, or merge answers that are alike",
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The two stages of the linear program."""
+
+    columns: CappedColumns
+    rows: Float
+    limits: Float
+    deadline: Deadline
+
+    def low(self, slope: Float, line: Float, over: float) -> float:
+        """The bound of multipliers that are raised to hold for all columns."""
+        return float((slope * self.rows).sum() / (line.sum() + max(over, 0.0) * len(line)))
+
+    def interior(self, vectors: Float) -> _Inside:
+        """Columns, and a solution in the middle of the best ones."""
+        n = vectors.shape[1]
+        unit = float(self.limits.max())
+        each = self.limits / unit
+        program = CappedProgram(vectors, self.rows / unit, each, np.full(n, 1 / n), is_least=True)
+        enough = CLOSE if self.columns.is_complete else ROUGH
+        for _ in range(ROUNDS):
+            found = solved(program, enough, self.deadline)
+            total = float(found.dual.line.sum())
+            # 2 tr(K W) = 1 there
+            slope, line = 2 * found.dual.slope / (total * unit), found.dual.line / total
+            over, more = _priced(self.columns, slope, line, self.limits, 4 * n)
+            fresh = program.fresh(more)
+            # what is left to gain is below what the method leaves
+            is_done = over * n <= enough or not len(fresh) or self.deadline.is_over
+            if is_done and enough <= CLOSE:
+                break
+            enough = CLOSE if is_done else enough
+            if len(fresh):
+                program = program.with_columns(np.vstack([program.vectors, fresh]))
+        point = found.point
+        vectors = program.vectors[: len(point.theta)]
+        spent = self.limits * (point.theta @ np.abs(vectors @ slope.T))
+        return _Inside(
+            self.low(slope, line, over),
+            vectors,
+            point.theta,
+            point.products / (each * point.theta[:, None]),
+            slope,
+            line,
+            spent / spent.sum(),
         )
-    prices = solved.eqlin.marginals
-    total = -prices[:n].sum()
-    slope = prices[n:].reshape(k, n) / total
-    return 1 / float(solved.x[-1]), solved.x[:m], slope, -prices[:n] / total
+
+    def vertex(self, inside: _Inside) -> Least:
+        """The vertex next to it, with columns added until it is the least of all."""
+        low = inside.low
+        slope, line = inside.slope, inside.line
+        program = SignedColumns(self.rows, self.limits)
+        used = inside.weights > USED * inside.weights.max()
+        program.add_mixed(inside.columns[used], inside.parts[used])
+        spare = inside.columns @ line - np.abs(inside.columns @ slope.T) @ self.limits
+        tight = inside.columns[spare <= TIGHT]
+        program.add(tight, _signs(tight, slope))
+        best: Least | None = None
+        for _ in range(ROUNDS):
+            end = program.solve()
+            if end is None:
+                break
+            over, more = _priced(self.columns, end.slope, end.line, self.limits, 4 * len(line))
+            if self.low(end.slope, end.line, over) > low:
+                low = self.low(end.slope, end.line, over)
+                slope, line = end.slope, end.line
+            best = Least(end.factor, low, end.vectors, end.weights, slope, line)
+            is_done = end.factor - low <= TOLERANCE * end.factor or self.deadline.is_over
+            if is_done or not program.add(more, _signs(more, end.slope)):
+                break
+        if best is None:
+            raise CertificateError(
+                "the linear program for the least influence has no solution in floats",
+                code="least-influence",
+                do="choose another epsilon, or merge answers that are alike",
+            )
+        return best
+
+
+def _signs(vectors: Float, slope: Float) -> Float:
+    """The best signs of columns, (m, k)."""
+    return np.where(vectors @ slope.T >= 0, 1.0, -1.0)
 
 
 def _priced(
@@ -135,7 +215,7 @@ def _priced(
         costs = limits @ np.abs(slope @ vectors.T) - vectors @ line
         order = np.argsort(-costs)[:most]
         over = float((costs / vectors.sum(axis=1)).max())
-        return over, vectors[order[costs[order] > TOLERANCE]]
+        return over, vectors[order[costs[order] > PRICED]]
     n = cone.n
     costs = -(cone.base * line.sum() + cone.spread * subset_sums(line))
     for row, limit in zip(slope, limits, strict=True):

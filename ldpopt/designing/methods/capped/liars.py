@@ -18,8 +18,8 @@ from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound_capped import CappedBound
 from ldpopt.certificate.liars_certificate import CapStep, LiarsCertificate, caps_within
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.methods.capped.barrier import CappedDual
 from ldpopt.designing.methods.capped.method import bounds_of, designed
+from ldpopt.designing.methods.capped.program import CappedDual
 from ldpopt.designing.methods.capped.task import CappedTask
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask
 from ldpopt.errors import StatementError

@@ -12,8 +12,8 @@ from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound import Bound, NoBound
 from ldpopt.certificate.design_bound_capped import CappedBound
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.methods.capped.barrier import CappedDual
 from ldpopt.designing.methods.capped.exclusion import no_design
+from ldpopt.designing.methods.capped.program import CappedDual
 from ldpopt.designing.methods.capped.search import CappedOptimum
 from ldpopt.designing.methods.capped.task import RAISED, CappedTask
 from ldpopt.designing.methods.capped.values import clipped, least_biased, unbiased
@@ -61,7 +61,7 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
         If none was found, and this is not proved.
     """
     capped_rows = np.isfinite(caps[capped.used])
-    if (capped.limits(caps)[capped_rows] < 0).any():
+    if (capped.limits(caps)[capped_rows] <= 0).any():
         raise _outside(capped, caps, task)
     found = capped.found(caps, task.gap, task.deadline)
     bounds = list(bounds_of(capped, found.multipliers))

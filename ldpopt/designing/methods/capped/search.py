@@ -1,38 +1,30 @@
 """The best multipliers and columns of a capped design, in floats.
 
-All columns are in the first program if they are few, else those that are likely to be good. Its gap
-is loose. Columns of hardly any weight are then left out, because the gap of an interior point is
-the number of logarithms over ``t``, and a large ``t`` costs digits; what was left out wrongly is
-found again by its price. The bound of a round holds for all columns, after the multipliers ``y``
-are raised by the largest price; the best one is kept.
+All columns are in the program if they are few, else those that are likely to be good, and those
+that pricing adds, for programs of a loose gap first. The bound of a round holds for all columns,
+after the multipliers ``y`` are raised by the largest price; the best one is kept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.designing.methods.capped.barrier import (
-    CappedDual,
-    CappedProgram,
-    maximise,
-)
 from ldpopt.designing.methods.capped.columns import CappedColumns
+from ldpopt.designing.methods.capped.interior import Solved, solved
 from ldpopt.designing.methods.capped.polish import polished
+from ldpopt.designing.methods.capped.program import CappedDual, CappedProgram
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-FIRST = 1.0  # t of the first program
 SHARE = 0.2  # of the required gap for the interior point method
-LOOSE = 1e-3  # gap of the programs of the first rounds
+FINE = 1e-8  # its gap at the end, if no smaller one is required
+LOOSE = 1e-4  # its gap while columns are added
 ROUNDS = 200  # of pricing
-CARRIED = 1e-6  # share of the largest weight from which a column stays in the program
-AT_CAP = 1e-5  # share of a cap within which a value is at it
-BACK = 64.0  # by which t goes back after columns were added
+AT_CAP = (1e-5, 1e-7, 0.0)  # share of a cap within which a value is at it, in turn
 LEAST_GAP = 1e-10  # smallest relative gap that floats reach
 KEPT = (1e-6, 1e-7, 1e-8, 1e-9, 0.0)  # probabilities of reports left out, in turn
-LARGEST = 1e5  # limit of multipliers, in units of the workload over the span
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +36,6 @@ class CappedOptimum:
     weights: Float  # theta, of the columns
     values: Float  # V, shape (k, m)
     rounds: int
-    is_bounded: bool  # whether no multiplier is at the limit; else the cap may be too small
     is_unbiased: bool  # whether weights and values are polished
 
     @property
@@ -65,70 +56,49 @@ def search(
     """
     limits = program.limits if within is None else within
     gap = max(gap, LEAST_GAP)
-    x = program.start()
-    t = FIRST
-    rounds = 0
-    best = x
+    fine = min(gap * SHARE, FINE)
+    enough = fine if columns.is_complete else LOOSE
+    n = len(program.weights)
+    best: CappedDual | None = None
     best_value = -np.inf
-    enough = max(LOOSE, gap * SHARE)
-    while True:
-        x, t, theta, values = maximise(program, x, t, enough, deadline)
-        rounds += 1
-        over, more = columns.priced(x, program.limits, 3 * len(program.weights))
-        raised = _raised(x, max(over, 0.0))
+    for count in range(1, ROUNDS + 1):
+        found = solved(program, enough, deadline)
+        over, more = columns.priced(found.dual, program.limits, 3 * n)
+        raised = found.dual.raised(max(over, 0.0))
         value = raised.value(program.rows)
-        above = x.value(program.rows) + program.constraints / t
-        if value > best_value:
+        if best is None or value > best_value:
             best, best_value = raised, value
-        left = (above - best_value) / max(abs(above), 1e-300)
-        is_done = left <= gap or not len(more) or rounds >= ROUNDS
-        if (is_done and enough <= gap * SHARE) or deadline.is_over:
+        fresh = program.fresh(more)
+        left = max(over, 0.0) * n / max(abs(value), 1e-300)
+        is_done = left <= max(enough, fine) or not len(fresh)
+        if (is_done and enough <= fine) or deadline.is_over:
             break
-        # the gap of an interior point is the number of columns over t: few are carried on
-        if rounds == 1:
-            mass = theta * (program.vectors @ x.weights)
-            carried = program.vectors[mass > CARRIED * mass.max()]
-            program = program.with_columns(np.unique(np.vstack([carried, columns.anchors]), axis=0))
-        enough = gap * SHARE if is_done else max(gap * SHARE, min(enough, left / 20))
-        if len(more):
-            program = program.with_columns(np.vstack([program.vectors, more]))
-            x = _raised(x, 2 * max(over, 0.0) + len(program.weights) / t)
-            t = max(FIRST, t / BACK)
-    return _kept(program, best, x, _State(theta, values, rounds), limits)
-
-
-def _raised(x: CappedDual, by: float) -> CappedDual:
-    """The multipliers with a higher price."""
-    return replace(x, line=x.line + by)
+        if is_done:
+            enough = fine
+        if len(fresh):
+            program = program.with_columns(np.vstack([program.vectors, fresh]))
+    assert best is not None
+    vectors = program.vectors[: len(found.point.theta)]
+    return _kept(program.with_columns(vectors), best, found, count, limits)
 
 
 def _kept(
-    program: CappedProgram, best: CappedDual, x: CappedDual, state: _State, within: Float
+    program: CappedProgram, best: CappedDual, found: Solved, rounds: int, within: Float
 ) -> CappedOptimum:
     """The columns that matter, with weights and values that are unbiased up to rounding."""
-    is_bounded = bool(np.abs(best.slope).max() < 0.5 * program.largest)
-    mass = state.theta * (program.vectors @ x.weights)
+    theta = found.point.theta
+    values = (found.point.products / theta[:, None]).T
+    mass = theta * (program.vectors @ found.dual.weights)
     limits = within[:, None]
-    # values this near to their cap are at it
-    near = np.abs(state.values) > limits * (1 - AT_CAP)
-    values = np.where(near, np.sign(state.values) * limits, state.values)
-    for share in KEPT:
-        kept = mass > share
-        if not kept.any():
-            continue
-        vectors = program.vectors[kept]
-        exact = polished(vectors, state.theta[kept], values[:, kept], program.rows, within)
-        if exact is not None:
-            return CappedOptimum(best, vectors, *exact, state.rounds, is_bounded, True)
-    return CappedOptimum(
-        best, program.vectors, state.theta, state.values, state.rounds, is_bounded, False
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """Where the last program ended."""
-
-    theta: Float
-    values: Float
-    rounds: int
+    for near in AT_CAP:
+        is_at = np.abs(values) > limits * (1 - near)
+        moved = np.where(is_at, np.sign(values) * limits, values)
+        for share in KEPT:
+            kept = mass > share
+            if not kept.any():
+                continue
+            vectors = program.vectors[kept]
+            exact = polished(vectors, theta[kept], moved[:, kept], program.rows, within)
+            if exact is not None:
+                return CappedOptimum(best, vectors, *exact, rounds, True)
+    return CappedOptimum(best, program.vectors, theta, values, rounds, False)
