@@ -44,7 +44,7 @@ LIFTS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-6)  # of the diagonal
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Position:
     """Unknowns, or a step of them."""
 
     theta: Float  # (m,)
@@ -59,10 +59,10 @@ class Point:
     top: Float  # the largest error, (1,)
     size: Float  # factor of the workload, (1,)
 
-    def moved(self, step: Point, length: float) -> Point:
+    def moved(self, step: Position, length: float) -> Position:
         """The point after a step."""
         names = [field.name for field in fields(self)]
-        return Point(*(getattr(self, name) + length * getattr(step, name) for name in names))
+        return Position(*(getattr(self, name) + length * getattr(step, name) for name in names))
 
     @property
     def complementarity(self) -> float:
@@ -70,12 +70,13 @@ class Point:
         pairs = float(self.slack @ self.theta) + float(self.weights @ self.spare)
         return pairs + 2 * float((self.u * (self.room * (self.u > 0))).sum())
 
-    def longest(self, step: Point) -> float:
+    def longest(self, step: Position) -> float:
         """How far a step may go before something is negative."""
         names = ("theta", "room", "u", "slack", "weights", "spare")
         length = np.inf
         for name in names:
-            have, change = getattr(self, name), getattr(step, name)
+            have = getattr(self, name)
+            change = getattr(step, name)
             falls = change < 0
             if falls.any():
                 length = min(length, float((-have[falls] / change[falls]).min()))
@@ -87,7 +88,7 @@ class Point:
         return CappedDual(self.slope, self.line, self.weights / self.weights.sum())
 
 
-def first_point(program: CappedProgram) -> Point:
+def first_point(program: CappedProgram) -> Position:
     """A point in the middle of everything but the equations."""
     v = program.vectors
     m, n = v.shape
@@ -103,7 +104,7 @@ def first_point(program: CappedProgram) -> Point:
     spent = 2 * (u.sum(axis=0) @ limits)
     line = np.full(n, float(((mu / theta + spent) / v.sum(axis=1)).max()))
     worst = program.is_worst_case
-    return Point(
+    return Position(
         theta=theta,
         products=np.zeros((m, k)),
         room=room,
@@ -130,7 +131,7 @@ class _Target:
     """What the products are to be: ``mu`` less the products of two steps."""
 
     mu: float
-    second: Point | None = None
+    second: Position | None = None
 
     def slack(self) -> Float | float:
         """The target of ``s theta``."""
@@ -148,7 +149,7 @@ class _Target:
 class _Newton:
     """The linear equations of a step at a point."""
 
-    def __init__(self, program: CappedProgram, at: Point) -> None:
+    def __init__(self, program: CappedProgram, at: Position) -> None:
         self.program = program
         self.at = at
         self.is_capped = np.isfinite(program.limits)
@@ -213,7 +214,7 @@ class _Newton:
         self.solve = _solver(matrix)
         self.bordered = self.solve(self.border) if self.border.any() else None
 
-    def step(self, target: _Target) -> Point:
+    def step(self, target: _Target) -> Position:
         """The step to some products, refined by what it leaves of the equations."""
         x = np.zeros_like(self.border)
         extra = 0.0
@@ -228,13 +229,14 @@ class _Newton:
             x = x + change
         return self._columns(target, x, extra)
 
-    def _columns(self, target: _Target, x: Float, extra: float) -> Point:
+    def _columns(self, target: _Target, x: Float, extra: float) -> Position:
         """The step of everything, from that of the multipliers."""
         at = self.at
         v = self.program.vectors
         k, n = at.slope.shape
         parts = x.reshape(-1, n)
-        slope, line = parts[:k], parts[k]
+        slope = parts[:k]
+        line = parts[k]
         weights = parts[k + 1] if len(parts) > k + 1 else np.zeros(n)
         heavier = np.zeros(len(v)) if self.program.is_least else v @ weights
         pull = np.where(self.is_capped, target.u() / at.room - at.u, 0.0)
@@ -247,17 +249,19 @@ class _Newton:
         reach = self.limits * theta[:, None]
         room = np.stack([reach - products, reach + products]) * self.is_capped
         slack = lift - at.slack / at.theta * theta
-        spare, top, size = np.zeros(n), 0.0, 0.0
+        spare = np.zeros(n)
+        top = 0.0
+        size = 0.0
         if self.program.is_worst_case:
             spare = target.spare() / at.weights - at.spare - at.spare / at.weights * weights
             top = extra
         if self.program.is_least:
             size = extra
-        ends = spare, np.full(1, top), np.full(1, size)
+        ends = (spare, np.full(1, top), np.full(1, size))
         u = pull - self.steep * room
-        return Point(theta, products, room, u, slack, slope, line, weights, *ends)
+        return Position(theta, products, room, u, slack, slope, line, weights, *ends)
 
-    def _left(self, step: Point, target: _Target, extra: float) -> tuple[Float, float]:
+    def _left(self, step: Position, target: _Target, extra: float) -> tuple[Float, float]:
         """What a step leaves of the equations of the design, and of that at the border."""
         v = self.program.vectors
         rows = self.off_rows + self.program.rows * step.size - step.products.T @ v
@@ -311,7 +315,7 @@ class Solved:
 
     dual: CappedDual  # the best multipliers, which hold for the columns of the program
     value: float  # their bound
-    point: Point  # the best weights and values
+    point: Position  # the best weights and values
     off: float  # the largest error of its equations
     gap: float  # its relative gap, where they hold
 
@@ -345,7 +349,7 @@ def solved(program: CappedProgram, enough: float, deadline: Deadline) -> Solved:
     return best
 
 
-def _step(newton: _Newton, mu: float) -> Point:
+def _step(newton: _Newton, mu: float) -> Position:
     """The step towards a smaller ``mu``, by what the way to 0 shows."""
     at = newton.at
     ahead = newton.step(_Target(0.0))
@@ -359,20 +363,21 @@ def _step(newton: _Newton, mu: float) -> Point:
     return step
 
 
-def _scaled(step: Point, length: float) -> Point:
+def _scaled(step: Position, length: float) -> Position:
     """A step whose products with itself are those of a shorter one."""
     root = length**0.5
-    return Point(*(root * getattr(step, field.name) for field in fields(step)))
+    return Position(*(root * getattr(step, field.name) for field in fields(step)))
 
 
-def _better(best: Solved | None, program: CappedProgram, point: Point, off: float) -> Solved:
+def _better(best: Solved | None, program: CappedProgram, point: Position, off: float) -> Solved:
     """The better multipliers, and the better weights and values, of two."""
     dual, value = _bound(program, point)
     gap = point.complementarity / _size(value)
     if best is None:
         return Solved(dual, value, point, off, gap)
     if not value > best.value:
-        dual, value = best.dual, best.value
+        dual = best.dual
+        value = best.value
     if max(gap, off) < max(best.gap, best.off):
         return Solved(dual, value, point, off, gap)
     return Solved(dual, value, best.point, best.off, best.gap)
@@ -383,7 +388,7 @@ def _size(value: float) -> float:
     return max(abs(value), TINY) if np.isfinite(value) else TINY
 
 
-def _bound(program: CappedProgram, point: Point) -> tuple[CappedDual, float]:
+def _bound(program: CappedProgram, point: Position) -> tuple[CappedDual, float]:
     """The multipliers, raised so that they hold for the columns of the program, and their bound:
     for the least limits that on what is largest.
     """

@@ -79,7 +79,7 @@ def least_factor(
     ``rows`` are those of the workload (k, n), ``limits`` its caps (k,), ``start`` the first
     columns (m, n). The result has ``K`` as ``slope`` and ``y`` as ``line``.
     """
-    search = _Search(columns, rows, limits, deadline)
+    search = _LeastProgram(columns, rows, limits, deadline)
     inside = search.interior(np.unique(start, axis=0))
     return search.vertex(inside)
 
@@ -95,7 +95,7 @@ def least_cap(
     cap = 2 * lowest
     vectors = np.unique(start, axis=0)
     for _ in range(ROUNDS):
-        search = _Search(columns, rows, cap - half, deadline)
+        search = _LeastProgram(columns, rows, cap - half, deadline)
         inside = search.interior(vectors)
         vectors = inside.columns
         moved = cap + (inside.low - 1) / float((inside.shares / search.limits).sum())
@@ -120,7 +120,7 @@ class _Inside:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _LeastProgram:
     """The two stages of the linear program."""
 
     columns: CappedColumns
@@ -143,7 +143,8 @@ class _Search:
             found = solved(program, enough, self.deadline)
             total = float(found.dual.line.sum())
             # 2 tr(K W) = 1 there
-            slope, line = 2 * found.dual.slope / (total * unit), found.dual.line / total
+            slope = 2 * found.dual.slope / (total * unit)
+            line = found.dual.line / total
             over, more = _priced(self.columns, slope, line, self.limits, 4 * n)
             fresh = program.fresh(more)
             # what is left to gain is below what the method leaves
@@ -169,7 +170,8 @@ class _Search:
     def vertex(self, inside: _Inside) -> Least:
         """The vertex next to it, with columns added until it is the least of all."""
         low = inside.low
-        slope, line = inside.slope, inside.line
+        slope = inside.slope
+        line = inside.line
         program = SignedColumns(self.rows, self.limits)
         used = inside.weights > USED * inside.weights.max()
         program.add_mixed(inside.columns[used], inside.parts[used])
@@ -184,7 +186,8 @@ class _Search:
             over, more = _priced(self.columns, end.slope, end.line, self.limits, 4 * len(line))
             if self.low(end.slope, end.line, over) > low:
                 low = self.low(end.slope, end.line, over)
-                slope, line = end.slope, end.line
+                slope = end.slope
+                line = end.line
             best = Least(end.factor, low, end.vectors, end.weights, slope, line)
             is_done = end.factor - low <= TOLERANCE * end.factor or self.deadline.is_over
             if is_done or not program.add(more, _signs(more, end.slope)):

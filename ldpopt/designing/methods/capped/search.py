@@ -61,7 +61,9 @@ def search(
     n = len(program.weights)
     best: CappedDual | None = None
     best_value = -np.inf
-    for count in range(1, ROUNDS + 1):
+    count = 0
+    while count < ROUNDS:
+        count += 1
         found = solved(program, enough, deadline)
         over, more = columns.priced(found.dual, program.limits, 3 * n)
         raised = found.dual.raised(max(over, 0.0))

@@ -99,5 +99,6 @@ class SignedColumns:
         used = np.flatnonzero(weights[1:] > 0)
         vectors, place = np.unique(np.array(self.vectors)[used], axis=0, return_inverse=True)
         slope = -prices[n:].reshape(k, n) / total
-        each = np.bincount(place.ravel(), weights[1:][used], len(vectors))
+        each = np.zeros(len(vectors))
+        np.add.at(each, place.ravel(), weights[1:][used])
         return Vertex(1 / weights[0], vectors, each, slope, prices[:n] / total)
