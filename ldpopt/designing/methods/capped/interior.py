@@ -97,7 +97,8 @@ def first_point(program: CappedProgram) -> Position:
     limits = np.where(is_capped, program.limits, 0.0)
     theta = np.full(m, 1 / v.mean(axis=1).sum())
     squares = float((program.rows**2).sum(axis=0).mean())
-    mu = 10 * squares / _pairs(program)
+    # an error like that of values at their caps: from a smaller one steps stop before the equations
+    mu = 10 * max(squares, float((limits**2).sum())) / _pairs(program)
     reach = np.where(is_capped, limits * theta[:, None], 1.0)
     room = np.stack([reach, reach])
     u = np.where(is_capped, mu / (2 * room), 0.0)

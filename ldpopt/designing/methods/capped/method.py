@@ -74,6 +74,8 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
     for part in RAISED_CAPS:  # near the least cap no multipliers are finite
         other = capped.found(caps, task.gap, task.deadline, part)
         if other.is_unbiased:
+            # the bounds are for the least favorable weights of the first search
+            other = replace(other, multipliers=found.multipliers)
             return _proved(capped, caps, other, bounds)
     least, design = capped.least(capped_rows, task.deadline)
     if (caps[capped.used][capped_rows] < least * (1 - NEAR)).any():

@@ -64,3 +64,10 @@ def costs_of(multipliers: CappedDual, vectors: Float, limits: Float) -> Float:
     values = best_values(multipliers.slope, vectors, mass, limits)
     cost = (values * (2 * (multipliers.slope @ vectors.T) - mass * values)).sum(axis=0)
     return np.asarray(cost - vectors @ multipliers.line)
+
+
+def error_of(program: CappedProgram, theta: Float, values: Float) -> float:
+    """The variance of unbiased weights and values: the mean of the answers, or the largest."""
+    squares = (values**2).sum(axis=0)
+    errors = (theta * squares) @ program.vectors - (program.rows**2).sum(axis=0)
+    return float(errors.max() if program.is_worst_case else program.weights @ errors)

@@ -8,13 +8,14 @@ after the multipliers ``y`` are raised by the largest price; the best one is kep
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from ldpopt.designing.methods.capped.columns import CappedColumns
 from ldpopt.designing.methods.capped.interior import Solved, solved
 from ldpopt.designing.methods.capped.polish import polished
-from ldpopt.designing.methods.capped.program import CappedDual, CappedProgram
+from ldpopt.designing.methods.capped.program import CappedDual, CappedProgram, error_of
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
@@ -87,20 +88,30 @@ def search(
 def _kept(
     program: CappedProgram, best: CappedDual, found: Solved, rounds: int, within: Float
 ) -> CappedOptimum:
-    """The columns that matter, with weights and values that are unbiased up to rounding."""
+    """The columns that matter, with weights and values that are unbiased up to rounding: the first
+    whose error is as good as the bound, or those of the least error.
+    """
     theta = found.point.theta
     values = (found.point.products / theta[:, None]).T
     mass = theta * (program.vectors @ found.dual.weights)
     limits = within[:, None]
-    for near in AT_CAP:
+    enough = best.value(program.rows) * (1 + FINE)
+    least = np.inf
+    optimum = CappedOptimum(best, program.vectors, theta, values, rounds, False)
+    for near, share in product(AT_CAP, KEPT):
         is_at = np.abs(values) > limits * (1 - near)
         moved = np.where(is_at, np.sign(values) * limits, values)
-        for share in KEPT:
-            kept = mass > share
-            if not kept.any():
-                continue
-            vectors = program.vectors[kept]
-            exact = polished(vectors, theta[kept], moved[:, kept], program.rows, within)
-            if exact is not None:
-                return CappedOptimum(best, vectors, *exact, rounds, True)
-    return CappedOptimum(best, program.vectors, theta, values, rounds, False)
+        kept = mass > share
+        if not kept.any():
+            continue
+        vectors = program.vectors[kept]
+        exact = polished(vectors, theta[kept], moved[:, kept], program.rows, within)
+        if exact is None:
+            continue
+        error = error_of(program.with_columns(vectors), *exact)
+        if error < least:
+            least = error
+            optimum = CappedOptimum(best, vectors, *exact, rounds, True)
+        if least <= enough:
+            break
+    return optimum
