@@ -1,6 +1,6 @@
 """Random designs whose influence has a cap: gap, seconds, and both checks of their certificates.
 
-python benchmarks/capped.py                 # 300 designs; half an hour of CPU
+python benchmarks/capped.py                 # 300 designs; two minutes of CPU
 python benchmarks/capped.py --designs 30 --first 100
 
 Notions with listed or enumerated rays (pure, graphs, metrics, one-sided), 2 to 10 answers, 1 to as
