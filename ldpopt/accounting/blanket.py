@@ -85,9 +85,12 @@ class Blanket(ShuffledBound):
         return best
 
     def _of_pair(self, rows: Rows, a: Fraction, fineness: float) -> Fraction:
-        """Upper bound of one pair of answers.
+        """Upper bound on the divergence of two answers at the ratio ``a``: the mean positive part
+        of a sum of n scores, one for each person whose report is drawn from the blanket.
 
-        A smaller blanket is one too: reports that are very rare have none, and count as alone.
+        ``rows`` are the masses of each report under both answers and in the blanket, which is what
+        all answers have in common. A smaller blanket is one too: of reports that are very rare it
+        is left out, and they count as if nobody else gave them.
         """
         reports = list(zip(*rows, strict=True))
         alone = Fraction(0)

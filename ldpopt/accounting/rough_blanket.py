@@ -26,7 +26,9 @@ def rough_excess(blanket: Blanket, a: float) -> float:
 
 
 def _of_pair(rows: Rows, a: float, n: int) -> float:
-    """The bound of a pair of answers."""
+    """The bound of a pair of answers in floats, for rows as in `blanket`: reports that are rare in
+    the blanket count alone, the others by the sum of n scores.
+    """
     p, q, least = (np.array(row, float) / ONE for row in rows)
     is_rare = least * n * RARE < 1
     alone = np.maximum(p - a * q, 0)[is_rare].sum()

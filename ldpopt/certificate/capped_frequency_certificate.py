@@ -157,6 +157,7 @@ class CappedFrequencyCertificate(UnlistedClaim):
         ]
 
     def _wrong_numbers(self) -> list[str]:
+        """What does not hold: the sum of the masses, the cap, the value, the bias or the bound."""
         total = sum(self.randomizer.masses)
         if total != TOTAL:
             return [f"the masses of the sizes sum to {total}, not to {TOTAL}"]

@@ -111,6 +111,7 @@ def best_size(n: int, epsilon: Budget) -> int:
     least = int(n * base / (1 + base))
 
     def information(k: int) -> Fraction:
+        """That of sets of ``k`` answers, up to a factor; see above."""
         return Fraction(k * (n - k)) / (base * n + (1 - base) * k) ** 2
 
     return max({min(n - 1, max(1, k)) for k in (least, least + 1)}, key=information)

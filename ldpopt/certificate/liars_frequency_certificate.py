@@ -112,6 +112,7 @@ class LiarsFrequencyCertificate(CappedFrequencyCertificate):
         return least_of_intervals(self.steps, proved, self._error)
 
     def _wrong_numbers(self) -> list[str]:
+        """What does not hold of the design, and of its error with liars beside the least one."""
         failures = super()._wrong_numbers()
         return failures + wrong_error(self._criterion(), self._least(), self.criterion, self.least)
 

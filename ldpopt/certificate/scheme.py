@@ -76,7 +76,12 @@ class Scheme:
         return self.transform(flat.reshape(self.shape)) if same else None
 
     def transform(self, entries: NDArray) -> NDArray:  # type: ignore[type-arg]
-        """Eigenvalues, from the entry for each pattern of differences."""
+        """Eigenvalues of a matrix over the answers, from its entry for each pattern of differences;
+        both have the shape ``(2,) * d``.
+
+        One attribute after the other: of the matrix with ``a`` on its diagonal and ``b`` off it the
+        eigenvalues are ``a + (size - 1) b`` for constant vectors and ``a - b`` for contrasts.
+        """
         for axis, size in enumerate(self.sizes):
             same = np.take(entries, 0, axis)
             other = np.take(entries, 1, axis)

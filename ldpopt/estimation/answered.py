@@ -168,7 +168,9 @@ class RatioBand:
         return self._with_missing(spread, self.of_all.errors)
 
     def _with_missing(self, of_ratios: Float, of_all: Float) -> Float:
-        """What is there for each ratio, and for the shares of people without an answer."""
+        """Numbers for each ratio (k,), followed by those for the shares of people without an
+        answer, which are shares of all people and stand in ``of_all`` at their places.
+        """
         return np.concatenate([of_ratios, of_all[list(self.missing)][: self.shown]])
 
     @property

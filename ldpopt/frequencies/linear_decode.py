@@ -145,8 +145,11 @@ def points_of_hashes(space: ProjectiveSpace, array: NDArray[Any], source: str) -
 
 
 def support_of_labels(space: ProjectiveSpace, n: int, numbers: Int, sums: Float) -> Float:
-    """Support of every label, shape (n,), from the numbers of points and the sums of their
-    reports.
+    """Support of every label, shape (n,): the number, or weight, of the reports whose points are
+    orthogonal to its vector.
+
+    ``numbers`` are those of the points that were reported, ascending, and ``sums`` the number or
+    weight of the reports of each.
     """
     q = space.field.q
     start = 1

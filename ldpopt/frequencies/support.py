@@ -164,7 +164,7 @@ class ScaledBand:
 
     @property
     def effect(self) -> Float | None:
-        """Design effects, which have no unit."""
+        """Design effects of the weights; they are ratios of variances, and a unit changes none."""
         return self.band.effect
 
     @property

@@ -72,6 +72,7 @@ class Laplace(NumberProtocol, published=True):
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
+        """The nearest point of the grid, moved by a geometric number of steps up or down."""
         point = self._nearest_point(x)
         minus = fair_bits(x.size, source).astype(np.int64)
         # z, or its complement -1 - z

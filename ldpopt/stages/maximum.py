@@ -241,8 +241,8 @@ def estimate(
 
 
 def expected(family: AnswerFamily, mechanism: Mechanism, shares: Float) -> float:
-    """What the estimate is of if the answers have some shares, of the family or not: the most
-    likely value of as many reports as one likes.
+    """The value that the estimate tends to with more and more reports, if the answers have some
+    shares; these may be outside of the family, and then it is the value nearest to them.
     """
     return ParameterLikelihood(family, ((mechanism, shares @ mechanism.channel),)).largest[0]
 

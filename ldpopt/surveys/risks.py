@@ -188,7 +188,9 @@ class Risks:
 
     @property
     def reports_that_tell(self) -> str:
-        """Whose answer is told by which report, of all questions that are not open."""
+        """A sentence for each report that only one answer can give, with the answer that it tells;
+        questions with open answers, which tell all of them, are left out.
+        """
         return " ".join(
             self._of_column(name, column, who)
             for name, laws in self.laws.items()

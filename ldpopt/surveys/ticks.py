@@ -148,8 +148,11 @@ class TicksQuestion(Question):
         }
 
     def prior(self, shares: Mapping[str, float], otherwise: float) -> Float:
-        """Frequencies of the answers if ticks are independent; those who do not answer have no
-        other tick.
+        """Frequencies of the answers, which are sets of ticks, from the share of people with each
+        tick, if ticks are independent; ``otherwise`` is the share of a tick that is not named.
+
+        If "no answer" is one of the ticks, it is the last, and stands alone: its share is kept, and
+        the sets without it share the rest.
         """
         each = [shares.get(tick, otherwise) for tick in self.ticks]
         weights = np.array(
