@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ldpopt.cli.printing import working
-from ldpopt.errors import ModelFileError
+from ldpopt.errors import ModelFileError, NotRepresentableError
 from ldpopt.foundation.display import Part
 from ldpopt.foundation.files import beginning
 
@@ -134,7 +134,17 @@ def read_mechanism(path: str) -> Mechanism:
     from ldpopt.mechanism.mechanism import Mechanism
 
     require_no_survey(path)
-    return load_design(path).mechanism if is_design(path) else Mechanism.load(path)
+    try:
+        return load_design(path).mechanism if is_design(path) else Mechanism.load(path)
+    except NotRepresentableError as error:
+        if error.code not in ("unlisted", "channel"):
+            raise
+        raise NotRepresentableError(
+            error.what,
+            code="unlisted",
+            where=path,
+            do="`ldpopt certify` rechecks its privacy; privatize and estimate need no channel",
+        ) from None
 
 
 def is_survey(path: str) -> bool:

@@ -263,3 +263,15 @@ def test_frequencies_of_many_answers_have_a_cap(folder: Path) -> None:
     least = run_cli("design", str(path), "--influence", "1.2")
     assert least.exit_code == 2
     assert run_cli("estimate", "design.json", "answers.csv", "-c", "town").exit_code
+
+
+@pytest.mark.parametrize("more", [{}, {"influence": 3.0}], ids=["free", "capped"])
+def test_an_audit_of_sets_without_a_list_leads_to_their_certificate(
+    tmp_path: Path, more: dict[str, float]
+) -> None:
+    file = str(tmp_path / "design.json")
+    design(Workload.frequencies(60), PureLDP(1.0), **more).save(file)
+    refused = run_cli("audit", file)
+    assert refused.exit_code == 2
+    assert "ldpopt certify" in refused.stderr
+    assert "certified" in cli_output("certify", file)

@@ -80,9 +80,12 @@ def test_a_kind_belongs_to_one_module(monkeypatch):
     assert notion_of("mine") is again
 
 
-@pytest.mark.parametrize("other", [1.0, lo.PureLDP, "pure", object()])
-def test_other_objects_are_not_notions(other):
-    with refused("notion"):
+@pytest.mark.parametrize(
+    ("other", "code"),
+    [(1.0, "notion"), (lo.PureLDP, "notion-class"), ("pure", "notion"), (object(), "notion")],
+)
+def test_other_objects_are_not_notions(other, code):
+    with refused(code):
         lo.Problem(UNIFORM, "identity", other)
     with pytest.raises(StatementError, match="privacy notion"):
         lo.audit(np.eye(2), other)
