@@ -236,7 +236,7 @@ def rechecked(data: dict[str, Any], path: Path) -> bool:
     """Whether the library's own check accepts a file."""
     path.write_text(json.dumps(data))
     try:
-        if not {"workload", "size", "kinds"}.isdisjoint(data):
+        if not {"workload", "size", "sizes", "kinds"}.isdisjoint(data):
             return not load_design(path).certificate.recheck()
         found = recheck(lo.Certificate.load(path))
         return found.holds or is_near(found)
