@@ -16,6 +16,8 @@ FOLDER = Path(__file__).parent / "words"
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 PLACE = re.compile(r"\{(\w+)\}")
 OF_REPEATED = ("twice", "inconsistent", "asked_again")  # words for questions that are asked twice
+OF_CHOICES = ("choice", "choice_option", "choice_given", "choice_warning", "choice_sent")
+OF_STAGES = ("second_stage",)
 Words = dict[str, str]
 
 
@@ -30,8 +32,11 @@ def read_words(language: str, survey: Survey) -> Words:
     for key, text in stated.items():
         _require_word(key, text, reference)
     words |= stated
-    if not any(question.repeat for question in survey.questions.values()):
-        words = dict.fromkeys(OF_REPEATED, "") | words  # never shown
+    is_repeated = any(question.repeat for question in survey.questions.values())
+    shown = [is_repeated, bool(survey.choices), survey.stage is not None]
+    for keys, is_shown in zip((OF_REPEATED, OF_CHOICES, OF_STAGES), shown, strict=True):
+        if not is_shown:
+            words = dict.fromkeys(keys, "") | words
     if missing := [key for key in reference if key not in words]:
         raise StatementError(
             f"the page has no language {short_repr(language)}: {len(missing)} words are "
