@@ -65,14 +65,13 @@ def repair_read(
     """What `repair` returns, for a matrix of floats and labels that are read already."""
     ties = privacy.ties(names, reports) if ties is None else ties
     comparisons = privacy.comparisons(names, reports) if ties is None else None
-    # the last mechanism and its audit: usually the result, which has its masses
-    audited: list[tuple[Mechanism, Audit]] = []
+    audited: list[Mechanism] = []  # the last one, which usually is the result, and has its masses
 
     def decide(rounded: Float) -> Audit:
         counts = (rounded * ROW_TOTAL).astype(np.int64)
-        mechanism = Mechanism._of_counts(counts, names, reports)
-        audited[:] = [(mechanism, privacy.audit(mechanism))]
-        return audited[0][1]
+        audited[:] = [Mechanism._of_counts(counts, names, reports)]
+        audit: Audit = privacy.audit(audited[0])
+        return audit
 
     part = privacy.compared_part(names, reports) if ties is None else None
     nearest, last = round_private(values, ties, decide, comparisons, part)
@@ -80,9 +79,9 @@ def repair_read(
         nearest = _nearer(nearest, values, privacy, comparisons, names, decide)
     if nearest is None:
         raise no_private_channel(privacy, last)
-    mechanism, audit = audited[0]
-    if nearest.audit is not audit:
-        mechanism = Mechanism(nearest.channel, names, reports)
+    # by its numbers: a notion of somebody's own may return one audit for several channels
+    is_last = np.array_equal(audited[0].channel, nearest.channel)
+    mechanism = audited[0] if is_last else Mechanism(nearest.channel, names, reports)
     return Repaired(mechanism, nearest.audit, nearest.moved)
 
 
