@@ -42,3 +42,16 @@ def test_large_influences_of_near_reports_are_proved() -> None:
         best = lo.design(workload, privacy, influence=factor * least)
         assert best.relative_gap <= 1e-6
         assert best.certificate.recheck() == ()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.01, 0.001])
+def test_numbers_without_a_cap_are_as_free_as_the_budget_asks(epsilon: float) -> None:
+    """Values are about one over the budget: no cap of the search may hold them back."""
+    workload = lo.Workload.prefix(4)
+    privacy = lo.PureLDP(epsilon)
+    free = lo.design(workload, privacy)
+    for number, factor in ((0, 0.95), (2, 1.5)):
+        cap = factor * float(free.influence.each[number])
+        best = lo.design(workload, privacy, influence={workload.names[number]: cap})
+        assert best.relative_gap <= 1e-6
+        assert best.certificate.recheck() == ()

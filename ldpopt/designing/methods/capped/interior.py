@@ -39,7 +39,7 @@ FEASIBLE = 1e-10  # error of the equations that is as good as none
 WORSE = 30.0  # growth of that error at which rounding has taken over
 REFINED = 3  # times that a step is made more exact
 TINY = 1e-300
-FREE = 300.0  # cap of values without one, in units of the workload
+FREE = 300.0  # cap of values without one, in units of the workload over the contrast of columns
 LIFTS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-6)  # of the diagonal
 
 
@@ -324,7 +324,7 @@ class Solved:
 def solved(program: CappedProgram, enough: float, deadline: Deadline) -> Solved:
     """Multipliers, weights and values of a relative gap, or the best that floats reach."""
     # a free value of a column of hardly any weight is beyond Newton's method: it has a large cap
-    inner = replace(program, limits=np.minimum(program.limits, FREE * np.abs(program.rows).max()))
+    inner = replace(program, limits=np.minimum(program.limits, _large_cap(program)))
     point = first_point(inner)
     best: Solved | None = None
     with np.errstate(all="ignore"):
@@ -348,6 +348,15 @@ def solved(program: CappedProgram, enough: float, deadline: Deadline) -> Solved:
             point = after
     assert best is not None
     return best
+
+
+def _large_cap(program: CappedProgram) -> float:
+    """A cap that no good values reach: they are as much larger than the numbers as the entries of a
+    column are near to each other, which is one over epsilon for small ones.
+    """
+    v = program.vectors
+    contrast = float((np.ptp(v, axis=1) / v.max(axis=1)).max())
+    return FREE * float(np.abs(program.rows).max()) / max(contrast, TINY)
 
 
 def _step(newton: _Newton, mu: float) -> Position:
