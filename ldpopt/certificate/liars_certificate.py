@@ -16,10 +16,11 @@ statement alone, whatever search found them. Theory: docs, "Influence".
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 
 LARGEST_PEOPLE = 10**18  # in a file
+KEYS = ("share", "people", "steps", "criterion", "least")  # of a file
 
 
 def caps_within(limit: float, matrix: Float) -> Float:
@@ -51,7 +53,7 @@ class CapStep:
     """Multipliers of a bound for all designs whose influence is at most so many spans."""
 
     spans: float  # inf for no limit
-    bound: CappedBound
+    bound: Any  # CappedBound, or SizesBound of frequencies
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
@@ -60,17 +62,22 @@ class CapStep:
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> CapStep:
-        """Read what `plain` wrote."""
+        """Read what `plain` wrote of a bound by caps."""
         table = entry.table("spans", "slope", "line")
-        spans = np.inf if table["spans"].value is None else table["spans"].number()
         slope = table["slope"].numbers(len(table["slope"].list()), n)
-        return cls(spans, CappedBound(slope, table["line"].numbers(n)))
+        return cls(spans_of(table), CappedBound(slope, table["line"].numbers(n)))
+
+
+def spans_of(table: dict[str, Entry]) -> float:
+    """The limit of a step in a file, where null is none."""
+    return np.inf if table["spans"].value is None else table["spans"].number()
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LiarsCertificate(CappedCertificate):
-    """A proof of how good a design is for a share of liars; the attributes of `CappedCertificate`,
-    and these.
+class ErrorWithLiars:
+    """What a proof of how good a design is for a share of liars has besides the design's; a base in
+    front of the certificate of the design, which says how an error follows from variance and
+    influence, and what a step proves.
 
     Attributes
     ----------
@@ -90,17 +97,11 @@ class LiarsCertificate(CappedCertificate):
     criterion: Fraction = Fraction(0)
     least: Fraction = Fraction(0)
 
-    STATEMENT = (
-        *CappedCertificate.STATEMENT,
-        *("share", "people", "steps", "criterion", "least"),
-    )
-
     @classmethod
-    def with_liars(
-        cls, design: CappedCertificate, share: float, people: int, steps: tuple[CapStep, ...]
-    ) -> LiarsCertificate:
+    def with_liars(cls, design: Any, share: float, people: int, steps: tuple[CapStep, ...]) -> Self:
         """The certificate of a design that is proved, with the bound that some steps prove."""
-        claim = cls(**vars_of(design), share=share, people=people, steps=steps)
+        parts = {each.name: getattr(design, each.name) for each in fields(design)}
+        claim = cls(**parts, share=share, people=people, steps=steps)
         criterion = claim._criterion()
         proved = claim._least()
         return replace(claim, criterion=criterion, least=min(proved or Fraction(0), criterion))
@@ -109,6 +110,52 @@ class LiarsCertificate(CappedCertificate):
     def excess(self) -> float:
         """By which part the mean squared error may be above the least one, rounded up."""
         return round_up(1 - self.least / self.criterion) if self.criterion else 0.0
+
+    @abstractmethod
+    def _criterion(self) -> Fraction:
+        """The criterion of the design, with its largest influence in spans."""
+
+    @abstractmethod
+    def _least(self) -> Fraction | None:
+        """The bound on the criterion that the steps prove; None if they prove none."""
+
+    def wrong_error(self) -> list[str]:
+        """What does not hold of the claims on the error with liars."""
+        failures = []
+        criterion = self._criterion()
+        if criterion > self.criterion:
+            failures.append(
+                "the mean squared error with liars is larger than claimed: "
+                f"{round_up(criterion):.17g}"
+            )
+        proved = self._least()
+        if proved is None:
+            failures.append("the steps prove no bound on the error with liars")
+        elif proved < self.least:
+            failures.append(
+                "the steps prove less than the bound claimed on the error with liars: "
+                f"{round_up(proved):.17g}"
+            )
+        return failures
+
+    def plain_liars(self) -> dict[str, Any]:
+        """The share of liars, the steps and both numbers as JSON data."""
+        return {
+            "share": self.share,
+            "people": self.people,
+            "steps": [step.plain() for step in self.steps],
+            "criterion": str(self.criterion),
+            "least": str(self.least),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LiarsCertificate(ErrorWithLiars, CappedCertificate):
+    """A proof of how good a listed design is for a share of liars; the attributes of
+    `CappedCertificate` and of `ErrorWithLiars`.
+    """
+
+    STATEMENT = (*CappedCertificate.STATEMENT, *KEYS)
 
     def _spans(self) -> list[Fraction]:
         """Largest less least entry of each row of the workload."""
@@ -144,28 +191,18 @@ class LiarsCertificate(CappedCertificate):
 
     def _wrong_numbers(self) -> list[str]:
         """What does not hold of the design, and of its error with liars beside the least one."""
-        failures = super()._wrong_numbers()
-        return failures + wrong_error(self._criterion(), self._least(), self.criterion, self.least)
+        return super()._wrong_numbers() + self.wrong_error()
 
     def plain(self) -> dict[str, Any]:
         """That of the design, with the share of liars, the steps and both numbers."""
-        return super().plain() | {
-            "share": self.share,
-            "people": self.people,
-            "steps": [step.plain() for step in self.steps],
-            "criterion": str(self.criterion),
-            "least": str(self.least),
-        }
+        return super().plain() | self.plain_liars()
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
         parts = super()._read(table)
-        share, people = read_people(table)
         matrix = parts["workload"].matrix
         classes = AnswerClasses.under(parts["privacy"], matrix, parts["workload"].inputs)
-        steps = tuple(CapStep.read(entry, len(classes.first)) for entry in table["steps"].list())
-        numbers = {key: table[key].rational() for key in ("criterion", "least")}
-        return parts | numbers | {"share": share, "people": people, "steps": steps}
+        return parts | read_liars(table, lambda entry: CapStep.read(entry, len(classes.first)))
 
 
 def least_of_intervals(
@@ -190,36 +227,17 @@ def least_of_intervals(
     return min(least)
 
 
-def wrong_error(
-    criterion: Fraction, proved: Fraction | None, claimed: Fraction, least: Fraction
-) -> list[str]:
-    """What does not hold of the claims on the error with liars, given the computed numbers."""
-    failures = []
-    if criterion > claimed:
-        failures.append(
-            f"the mean squared error with liars is larger than claimed: {round_up(criterion):.17g}"
-        )
-    if proved is None:
-        failures.append("the steps prove no bound on the error with liars")
-    elif proved < least:
-        failures.append(
-            "the steps prove less than the bound claimed on the error with liars: "
-            f"{round_up(proved):.17g}"
-        )
-    return failures
-
-
-def read_people(table: dict[str, Entry]) -> tuple[float, int]:
-    """The share of liars and the number of people of a file."""
+def read_liars(table: dict[str, Entry], step: Callable[[Entry], CapStep]) -> dict[str, Any]:
+    """What `ErrorWithLiars.plain_liars` wrote."""
     share = table["share"].number()
     if not 0 <= share < 1:
         raise table["share"].error(f"a share of liars of {share:g} is not from 0 to 1")
     people = table["people"].whole(LARGEST_PEOPLE)
     if not people:
         raise table["people"].error("nobody is asked: the number of people is 0")
-    return share, people
-
-
-def vars_of(design: Any) -> dict[str, Any]:
-    """The fields of a certificate, without what was computed from them."""
-    return {each.name: getattr(design, each.name) for each in fields(design)}
+    numbers = {key: table[key].rational() for key in ("criterion", "least")}
+    return numbers | {
+        "share": share,
+        "people": people,
+        "steps": tuple(map(step, table["steps"].list())),
+    }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.capped_certificate import CappedCertificate
-from ldpopt.certificate.liars_certificate import LiarsCertificate
+from ldpopt.certificate.liars_certificate import ErrorWithLiars, LiarsCertificate
 from ldpopt.designing.record import Design
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.linear import estimator_of, is_partition
@@ -95,9 +95,7 @@ class CappedDesign(Design, certificate=CappedCertificate):
         facts = super().facts()
         *parts, remark = facts.parts
         more: list[Part] = [("influence at most", self._caps_text)]
-        claim = self.certificate
-        if isinstance(claim, LiarsCertificate):
-            more.append(with_liars_in_words(claim, self.root_mean_square))
+        more += with_liars_in_words(self.certificate)
         if is_partition(self.wanted) and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
@@ -107,8 +105,7 @@ class CappedDesign(Design, certificate=CappedCertificate):
         """The root of the mean squared error with the liars for whom the influence was chosen; nan
         without.
         """
-        claim = self.certificate
-        return sqrt(claim.criterion) if isinstance(claim, LiarsCertificate) else nan
+        return root_mean_square_of(self.certificate)
 
     @property
     def _caps_text(self) -> str:
@@ -127,14 +124,21 @@ def cap_in_words(cap: float, influence: Fraction) -> str:
     return f"{shown(cap, 9)} for each number; {most} is reached"
 
 
-def with_liars_in_words(claim: Any, root_mean_square: float) -> Part:
-    """The error with the liars for whom an influence was chosen."""
-    return (
-        "with liars",
+def root_mean_square_of(claim: Any) -> float:
+    """The root of the mean squared error with liars that a certificate proves; nan without."""
+    return sqrt(claim.criterion) if isinstance(claim, ErrorWithLiars) else nan
+
+
+def with_liars_in_words(claim: Any) -> list[Part]:
+    """The error with the liars for whom an influence was chosen, if it was for some."""
+    if not isinstance(claim, ErrorWithLiars):
+        return []
+    root = root_mean_square_of(claim)
+    text = (
         f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root mean squared "
-        f"error {shown(root_mean_square, 4)}, the square at most {100 * claim.excess:.2g} % above "
-        "the least one",
+        f"error {shown(root, 4)}, the square at most {100 * claim.excess:.2g} % above the least one"
     )
+    return [("with liars", text)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, nan, sqrt
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ldpopt.designing.capped_design import (
     CHANGED_SUM,
     SAME,
     cap_in_words,
+    root_mean_square_of,
     with_liars_in_words,
 )
 from ldpopt.designing.sizes_band import SizesBand
@@ -93,8 +94,7 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
         *parts, remark = facts.parts
         claim = self.certificate
         more: list[Part] = [("influence at most", cap_in_words(claim.cap, claim.influence))]
-        if isinstance(claim, LiarsFrequencyCertificate):
-            more.append(with_liars_in_words(claim, self.root_mean_square))
+        more += with_liars_in_words(claim)
         if self.unit == 1 and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
@@ -104,8 +104,7 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
         """The root of the mean squared error with the liars for whom the influence was chosen; nan
         without.
         """
-        claim = self.certificate
-        return sqrt(claim.criterion) if isinstance(claim, LiarsFrequencyCertificate) else nan
+        return root_mean_square_of(self.certificate)
 
     @property
     def _listed(self) -> list[Any]:

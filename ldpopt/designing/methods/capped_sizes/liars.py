@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.certificate.capped_frequency_certificate import CappedFrequencyCertificate
-from ldpopt.certificate.liars_frequency_certificate import LiarsFrequencyCertificate, SizesStep
+from ldpopt.certificate.liars_certificate import CapStep
+from ldpopt.certificate.liars_frequency_certificate import LiarsFrequencyCertificate
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.capped.liars import (
     BELOW,
@@ -103,7 +104,7 @@ class _SizesSearch:
                 continue
         return self.sizes.designed(round_up(exact * (1 + Fraction(last))), self.task)
 
-    def steps(self, least: float, nodes: list[Node], scale: float) -> list[SizesStep]:
+    def steps(self, least: float, nodes: list[Node], scale: float) -> list[CapStep]:
         """Multipliers for all intervals, each proved; those below the least influence are
         multiplied by a large number.
         """
@@ -113,8 +114,8 @@ class _SizesSearch:
         steps += [self._step(node.spans, node.dual) for node in nodes]
         return [*steps, self._step(np.inf, sizes.free.slope)]
 
-    def _step(self, spans: float, slope: tuple[float, float], scale: float = 1.0) -> SizesStep:
+    def _step(self, spans: float, slope: tuple[float, float], scale: float = 1.0) -> CapStep:
         """The bound of multipliers at a limit."""
         unit = abs(Fraction(self.sizes.unit))
         cap = None if spans == np.inf else Fraction(spans) * unit
-        return SizesStep(spans, self.sizes.bound(slope, cap, scale))
+        return CapStep(spans, self.sizes.bound(slope, cap, scale))
