@@ -119,7 +119,7 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
     def mechanism(self) -> Mechanism:
         """The channel to all sets, as tuples, if these are at most 4096."""
         if self.n_reports > MAX_LISTED_SETS:
-            return super().mechanism
+            raise self._unlisted
         n = self.workload.shape[1]
         names = self.inputs
         outputs: list[tuple[Any, ...]] = []
@@ -138,7 +138,7 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
         4096.
         """
         if self.n_reports > MAX_LISTED_SETS:
-            _ = self.mechanism
+            raise self._unlisted
         pairs = zip(self.sets, self._listed, strict=True)
         return frozen(np.concatenate([np.where(has, *pair) for (*_, pair), (_, has) in pairs]).T)
 

@@ -6,8 +6,6 @@ report is written as a row of ``d + 1`` small integers, so that nothing of the s
 made.
 """
 
-from collections.abc import Hashable, Sequence
-from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
@@ -15,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate
+from ldpopt.designing.record import CertifiedDraws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import codes
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.frequencies.yes_no import WordChoices, draw_order
 from ldpopt.mechanism.keyed import Draws, Keyed
 from ldpopt.mechanism.sampling import Random, chunks
-from ldpopt.problem.workload import Workload
 from ldpopt.tables.coding import Codes
 from ldpopt.tables.vectors import column_of_texts
 
 ROWS = 1 << 16  # reports that are drawn at a time
 
 
-class SetsRandomizer:
+class SetsRandomizer(CertifiedDraws):
     """The mechanism of a certificate, as a base of the design that draws its reports itself.
 
     It draws sets of some kinds, whose channel is not listed.
@@ -40,22 +38,6 @@ class SetsRandomizer:
     """
 
     certificate: QuestionsCertificate
-    workload: Workload  # of the certificate
-
-    @property
-    def inputs(self) -> Sequence[Hashable]:
-        """The answers, as tuples of the answers to all questions."""
-        return self.workload.inputs
-
-    @property
-    def digest(self) -> str:
-        """Digest of the kinds of sets."""
-        return self.certificate.digest
-
-    @property
-    def odds(self) -> Fraction:
-        """Largest ratio of the probabilities of a report under two answers, exactly."""
-        return self.certificate.randomizer.odds
 
     @property
     def size(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -187,6 +187,30 @@ class ProvedDesign(ReportSource, HasFacts):
         return self.certificate.exact
 
 
+class CertifiedDraws:
+    """A mechanism that draws what its certificate says, as a base of a design whose channel is not
+    listed.
+    """
+
+    certificate: Any
+    workload: Workload  # of the certificate
+
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The answers."""
+        return self.workload.inputs
+
+    @property
+    def digest(self) -> str:
+        """Digest of what is drawn."""
+        return str(self.certificate.digest)
+
+    @property
+    def odds(self) -> Fraction:
+        """Largest ratio of the probabilities of a report under two answers, exactly."""
+        return Fraction(self.certificate.randomizer.odds)
+
+
 @dataclass(frozen=True, eq=False)
 class FormulaDesign(ProvedDesign):
     """A design whose channel is not listed, drawn by its own sampler; the variance is the same for
@@ -203,8 +227,13 @@ class FormulaDesign(ProvedDesign):
     @property
     def mechanism(self) -> Mechanism:
         """The channel, if it can be listed."""
+        raise self._unlisted
+
+    @property
+    def _unlisted(self) -> NotRepresentableError:
+        """The error for whoever asks for a channel, or its values, that cannot be listed."""
         problem = f"the channel of {self.workload.shape[1]:,} answers is not listed"
-        raise NotRepresentableError(
+        return NotRepresentableError(
             problem, code="unlisted", do="use privatize and estimate, which need no channel"
         )
 

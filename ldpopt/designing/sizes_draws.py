@@ -6,8 +6,6 @@ table it is a text of the positions.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -16,38 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.capped_frequency_certificate import CappedFrequencyCertificate
+from ldpopt.designing.record import CertifiedDraws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import any_array, positions, quoted
 from ldpopt.frequencies.subset_selection import SetCodec, SubsetSelection
 from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, CHUNK, Random, chunks, whole_words
-from ldpopt.problem.workload import Workload
 from ldpopt.tables.coding import Codes, is_missing
 
 FILLED = -1  # in a row of a smaller set
 
 
-class SizesSampler:
+class SizesSampler(CertifiedDraws):
     """The mechanism of a certificate, as a base of the design that draws its reports itself."""
 
     certificate: CappedFrequencyCertificate
-    workload: Workload  # of the certificate
-
-    @property
-    def inputs(self) -> Sequence[Hashable]:
-        """The answers."""
-        return self.workload.inputs
-
-    @property
-    def digest(self) -> str:
-        """Digest of the sizes and their masses."""
-        return self.certificate.digest
-
-    @property
-    def odds(self) -> Fraction:
-        """Largest ratio of the probabilities of a set under two answers, exactly."""
-        return self.certificate.randomizer.odds
 
     @property
     def size(self) -> int:

@@ -22,7 +22,14 @@ from builders import refused
 from ldpopt import Mechanism, Survey
 from ldpopt.fieldwork import page
 from ldpopt.fieldwork.form_page import HERE, SCRIPTS, closed_page
-from ldpopt.fieldwork.frame_words import LANGUAGES, PLACE, chance_text
+from ldpopt.fieldwork.frame_words import (
+    LANGUAGES,
+    OF_CHOICES,
+    OF_REPEATED,
+    OF_STAGES,
+    PLACE,
+    chance_text,
+)
 from ldpopt.mechanism.questions import Question
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -320,6 +327,27 @@ def test_a_survey_brings_its_own_words_and_language() -> None:
     assert "Mitte" in page(other, TO)
     assert 'lang="la"' in page(other, TO)
     assert 'lang="de-AT"' in page(Survey({"a": COIN}), language="de-AT")
+
+
+@pytest.mark.parametrize(
+    ("keys", "more"),
+    [
+        (OF_CHOICES, {"choices": [0.5, 1.0]}),
+        (OF_REPEATED, {"epsilon": 1.0}),
+        (OF_STAGES, None),
+    ],
+)
+def test_a_language_of_its_own_needs_the_words_that_are_shown(
+    keys: tuple[str, ...], more: dict[str, Any] | None
+) -> None:
+    own = {key: text for key, text in WORDS["en"].items() if key not in keys}
+    words = {"language": "la", "words": own}
+    assert 'lang="la"' in page(Survey({"a": COIN}, words=words))
+    if more is None:  # a second stage is made by `adapt`
+        return
+    question = Question(["no", "yes"], repeat=keys == OF_REPEATED)
+    with refused("language"):
+        page(Survey({"a": question}, words=words, **more))
 
 
 @pytest.mark.parametrize(

@@ -99,17 +99,24 @@ def _outside(
     enough = f"{least * (1 + RAISED):.15g}"
     cap = f"influence of {caps[lowest]:.9g} on {short_repr(names[lowest])}"
     cap += ", and its caps on the other numbers" if len(np.unique(caps[places])) > 1 else ""
-    if no_design(capped, caps, task.deadline):
-        return StatementError(
-            f"no private design has an {cap}: the least one on all capped numbers is {enough}",
-            code="least-influence",
-            do=f"give influence >= {enough}, or a larger epsilon",
-        )
+    return outside(
+        cap, f"{enough} on all capped numbers", enough, no_design(capped, caps, task.deadline)
+    )
+
+
+def outside(cap: str, least: str, enough: str, is_excluded: bool) -> LdpoptError:
+    """The error for a cap in words, within which no design was found: it is a fault of the
+    statement only if it is proved that there is none.
+    """
+    do = f"give influence >= {enough}, or a larger epsilon"
+    if is_excluded:
+        problem = f"no private design has an {cap}: the least one is {least}"
+        return StatementError(problem, code="least-influence", do=do)
     return CertificateError(
         f"no design with an {cap} was found, and it is not proved that there is none; one of "
-        f"{enough} on all capped numbers is known",
+        f"{least} is known",
         code="unknown-influence",
-        do=f"give influence >= {enough}, or a larger epsilon",
+        do=do,
     )
 
 

@@ -16,10 +16,11 @@ from ldpopt.certificate.design_statement import least_ratio
 from ldpopt.certificate.frequency_certificate import TOTAL, SubsetRandomizer
 from ldpopt.certificate.sizes_randomizer import SizesRandomizer
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.methods.capped.method import outside
 from ldpopt.designing.methods.capped.values import clipped
 from ldpopt.designing.methods.capped_sizes.search import Sizes, SizesOptimum
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask
-from ldpopt.errors import CertificateError, LdpoptError, StatementError
+from ldpopt.errors import CertificateError, LdpoptError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.privacy import PureLDP
@@ -170,19 +171,7 @@ class SizesTask:
         enough = f"{self.least * (1 + RAISED):.15g}"
         name = short_repr(self.workload.names[0])
         wanted = f"influence of {cap:.9g} on {name}, and on every other answer"
-        do = f"give influence >= {enough}, or a larger epsilon"
-        if self.excludes(cap):
-            return StatementError(
-                f"no private design has an {wanted}: the least one is {enough}",
-                code="least-influence",
-                do=do,
-            )
-        return CertificateError(
-            f"no design with an {wanted} was found, and it is not proved that there is none; one "
-            f"of {enough} is known",
-            code="unknown-influence",
-            do=do,
-        )
+        return outside(wanted, enough, enough, self.excludes(cap))
 
 
 def is_symmetric(form: DesignForm) -> bool:
