@@ -16,7 +16,7 @@ import ldpopt as lo
 import ldpopt_check as checker
 from builders import refused, run_cli, sample_or_all
 from checker_cases import saved
-from genuine import ACCOUNTS, COIN, response, surveys
+from genuine import ACCOUNTS, COIN, SURVEYS, response, survey_of
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from ldpopt.accounting.privacy_loss import ChannelSource, Ratios
 from ldpopt.certificate.design_certificate import load_certificate
@@ -161,10 +161,10 @@ def require_no_reader(data: Data, path: Path, load: Any) -> None:
         assert caught.value.where or caught.value.do, what
 
 
-@pytest.mark.parametrize("name", surveys())
+@pytest.mark.parametrize("name", SURVEYS)
 def test_each_key_of_a_survey_is_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / "s.json"
-    surveys()[name].save(path)
+    survey_of(name).save(path)
     data = json.loads(path.read_text())
     lo.Survey.load(path)
     require_no_reader(data, path, lo.Survey.load)
@@ -204,7 +204,7 @@ def test_no_unread_key_of_a_mechanism(tmp_path: Path) -> None:
 
 
 def changed_survey(path: Path, name: str, change: Any) -> None:
-    surveys()[name].save(path)
+    survey_of(name).save(path)
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(with_digests(data)))
@@ -239,10 +239,10 @@ def test_another_epsilon_is_refused(tmp_path: Path, name: str) -> None:
             lo.Survey.load(tmp_path / "s.json")
 
 
-@pytest.mark.parametrize("name", surveys())
+@pytest.mark.parametrize("name", SURVEYS)
 def test_a_survey_without_its_digest_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "s.json"
-    surveys()[name].save(path)
+    survey_of(name).save(path)
     data = json.loads(path.read_text())
     for key in data:
         if key not in ("format", "digest"):
@@ -430,7 +430,7 @@ def test_forged_models_are_refused(tmp_path: Path, change: Any) -> None:
 
 
 def test_models_are_the_same_after_a_round_trip(tmp_path: Path) -> None:
-    survey = surveys()["models"]
+    survey = survey_of("models")
     survey.save(tmp_path / "s.json")
     again = lo.Survey.load(tmp_path / "s.json")
     again.save(tmp_path / "t.json")
