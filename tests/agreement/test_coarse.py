@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases
+from builders import cases, thorough_or
 from cities import synthetic_city
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.rays import coarse, feasibility, progress
@@ -99,7 +99,7 @@ def test_chosen_inputs_are_near_to_all_on_average_or_a_third(monkeypatch, gap):
     assert far == pytest.approx(losses[chosen])
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("epsilon", thorough_or([1.0], [0.3, 1.0]))
 def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsilon):
     problem, cone, costs, scale = city_of_views(monkeypatch, 90, 2, epsilon)
     work = Progress(cone, costs, np.arange(90), scale)
