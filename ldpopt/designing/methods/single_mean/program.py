@@ -354,7 +354,12 @@ class _Rare:
         self.mass = (self.high + self.low) // 2
 
     def counts(self, remainder: int) -> list[int] | None:
-        """Masses whose mean differs from the middle ones by the remainder, in steps."""
+        """Masses whose mean differs from the middle ones by the remainder, in steps; None if it is
+        too large for them.
+
+        The remainder is written with digits from -128 to 127, one for each power of 256; the report
+        ``first`` takes their sum, so that the total stays.
+        """
         digits = []
         total = 0
         for _ in range(self.digits):
