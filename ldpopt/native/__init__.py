@@ -342,3 +342,13 @@ choose_early = Loop(
     "choose_early: codes i8[count]; firsts u2[count]; table u4[rows, cells]; low_bits i8; "
     "found i4[count]!; undecided i8[count]!"
 )
+
+# responses.c
+draw_responses = Loop(
+    "draw_responses: answers i8[count]; index i8[inputs]; members i8[k]; truth i8; is_uniform i8; "
+    "delta i8; next address; state address; other i8[piece]!; found i8[count]!"
+)
+respond_early = Loop(
+    "respond_early: own i8[count]; firsts u2[count]; keeping i8; each i8; others i8; "
+    "found i8[count]!; undecided i8[count]!"
+)

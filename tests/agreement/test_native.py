@@ -3,6 +3,7 @@ compiler."""
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from ldpopt import native
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.threads import max_product
 from ldpopt.mechanism import sampling
+from ldpopt.mechanism.exact_draws import uniform_below
 
 ROOT = Path(__file__).parents[2]
 
@@ -182,6 +184,57 @@ def test_the_first_bits_decide_as_the_whole_word(n, m, bits, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling.os, "urandom", source)
         assert table.draw(rows).tolist() == table.choose(rows, words).tolist()
+
+
+@cases(40)
+@given(
+    st.sampled_from([1, 2, 3, 7, 1500, 2047, 2048, 2049, 10**6]),
+    st.integers(1, 9),
+    st.integers(0, 10**6),
+)
+def test_words_that_are_refused_are_drawn_again_in_turn(k, piece, seed):
+    """As `uniform_below` does; many of the words are near the limits."""
+    rng = np.random.default_rng(seed)
+    total = 1 << 53
+    bounds = [bound for bound in (k, k - 1) if bound > 1]
+    near = [
+        0,
+        1,
+        total - 1,
+        *(total - total % bound + step for bound in bounds for step in (-1, 0)),
+    ]
+    near += [
+        -(-total * j // bound) for bound in bounds for j in rng.integers(bound, size=4).tolist()
+    ]
+    words = [near[at] % total for at in rng.integers(len(near), size=2000)]
+    words += rng.integers(total, size=2000).tolist()
+    index = rng.integers(-1, k, size=5)
+    members = rng.permutation(k)
+    answers = rng.integers(5, size=20)
+    truth = total // 2 + 3
+    left = iter(words)
+
+    def source(size):
+        return np.array([next(left) for _ in range(size)], np.uint64)
+
+    wanted = []
+    for start in range(0, 20, piece):
+        own = index[answers[start : start + piece]]
+        position = uniform_below(k, len(own), source)
+        if k > 1:
+            other = uniform_below(k - 1, len(own), source)
+            other += other >= own
+            kept = source(len(own)) < truth
+            position = np.where(own >= 0, np.where(kept, own, other), position)
+        wanted += members[position].tolist()
+    again = iter(words)
+    draw = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(lambda _: next(again) << 11 | 7)
+    found = np.empty(20, np.int64)
+    address = ctypes.cast(draw, ctypes.c_void_p).value
+    room = np.empty(piece, np.int64)
+    native.draw_responses(answers, index, members, truth, 0, 0, address, None, room, found)
+    assert found.tolist() == wanted
+    assert list(again) == list(left)
 
 
 @pytest.mark.parametrize("bits", [17, 18])
