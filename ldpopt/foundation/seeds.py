@@ -45,7 +45,7 @@ def generator_of(
 
 @contextmanager
 def words_of(
-    rng: np.random.Generator | np.random.SeedSequence | int,
+    rng: Random,
 ) -> Iterator[tuple[int, int]]:
     """The C function by which a generator draws a word of 64 bits, and the state that it takes, as
     addresses; nobody else draws from the generator meanwhile.

@@ -342,6 +342,10 @@ choose_early = Loop(
     "choose_early: codes i8[count]; firsts u2[count]; table u4[rows, cells]; low_bits i8; "
     "found i4[count]!; undecided i8[count]!"
 )
+draw_reports = Loop(
+    "draw_reports: codes i8[count]; threshold i8[rows, cells]; table u4[rows, cells]; dropped i8; "
+    "low_bits i8; first_bits i8; next address; state address; found i4[count]!"
+)
 
 # responses.c
 draw_responses = Loop(

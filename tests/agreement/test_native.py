@@ -187,6 +187,44 @@ def test_the_first_bits_decide_as_the_whole_word(n, m, bits, seed):
 
 
 @cases(40)
+@given(st.integers(1, 9), st.integers(2, 70), st.integers(17, 62), st.integers(0, 10**6))
+def test_the_words_of_a_generator_decide_as_the_whole_word(n, m, bits, seed):
+    rng = np.random.default_rng(seed)
+    table = sampling.AliasTable(sampling.round_rows(rng.dirichlet(np.ones(m) / 2, n), bits), bits)
+    rows = rng.integers(n, size=500)
+    low = bits - max(1, (m - 1).bit_length())
+    cells = rng.integers(1 << (bits - low), size=500)
+    near = table.threshold[rows, cells] + rng.integers(-2, 3, 500)  # many need all of their bits
+    words = (cells << low) + np.clip(near, 0, (1 << low) - 1)
+    words[::2] = rng.integers(1 << bits, size=250)
+    given_words = iter([word << (64 - bits) | 1 for word in words.tolist()])
+    draw = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(lambda _: next(given_words))
+    address = ctypes.cast(draw, ctypes.c_void_p).value
+    tables = table.threshold, table._early
+    drawn = np.empty(500, np.int32)
+    native.draw_reports(rows, *tables, 64 - bits, low, 16 - bits + low, address, None, drawn)
+    assert drawn.tolist() == table.choose(rows, words).tolist()
+
+
+@pytest.mark.parametrize("bits", [1, 20, 31, 32, 33, 40, 53, 62])
+@pytest.mark.parametrize("kind", ["PCG64", "MT19937", "SFC64", "Philox"])
+def test_a_generator_draws_the_same_words_in_every_way(bits, kind):
+    """Its integers below 2^bits, the words of a source, and those that a table reads."""
+    one, two, three, four = (np.random.Generator(getattr(np.random, kind)(5)) for _ in range(4))
+    one.random(3, np.float32)  # half of a word is left over, and stays so
+    two.random(3, np.float32)
+    words = one.integers(0, (1 << bits) - 1, 99, np.uint64, endpoint=True)
+    assert sampling.whole_words(two, bits)(99).tolist() == words.tolist()
+    assert one.random(3, np.float32).tolist() == two.random(3, np.float32).tolist()
+    masses = sampling.round_rows(np.array([[0.5, 0.2, 0.3], [0.1, 0.2, 0.7]]), max(bits, 2))
+    table = sampling.AliasTable(masses, max(bits, 2))
+    rows = np.arange(99) % 2
+    wanted = table.choose(rows, sampling.whole_words(three, table.bits)(99))
+    assert table.draw(rows, rng=four).tolist() == wanted.tolist()
+    assert three.random() == four.random()
+
+
+@cases(40)
 @given(
     st.sampled_from([1, 2, 3, 7, 1500, 2047, 2048, 2049, 10**6]),
     st.integers(1, 9),
