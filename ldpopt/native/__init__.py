@@ -332,6 +332,11 @@ find_texts = Loop(
 write_fields = Loop(
     "write_fields: codes i4[columns, rows]; begin i8[fields+1]; text u1[bytes]; out u1[room]!"
 )
+read_fields = Loop(
+    "read_fields: text u1[bytes]; separator i8; places i4[columns]; keys i8[wanted, sizes]!; "
+    "slots i4[wanted, size]!; known i8[wanted]!; ends i8[wanted, texts+1]!; "
+    "pool u1[wanted, room]!; found i4[wanted, rows]!"
+)
 
 # draws.c
 choose_reports = Loop(
