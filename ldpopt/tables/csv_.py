@@ -195,15 +195,14 @@ class _Body:
 
     def __init__(self, beginning: bytes, stream: IO[bytes]) -> None:
         self._held, self._stream = beginning, stream
-        self._again = b""
+        self._again: list[bytes] = []
         self.quotes = beginning.count(QUOTE)
         self.is_empty = True
 
     def read(self, size: int) -> bytes:
         """Read some bytes; none at the end of the stream."""
         if self._again:
-            again, self._again = self._again, b""
-            return again
+            return self._again.pop(0)
         while True:
             data = self._stream.read(size)
             self.quotes += data.count(QUOTE) if QUOTE in data else 0
@@ -215,9 +214,9 @@ class _Body:
                 self.is_empty &= not lines
                 return lines
 
-    def put_back(self, data: bytes) -> None:
-        """Take what the next call of `read` returns."""
-        self._again = data
+    def put_back(self, *parts: bytes) -> None:
+        """Take what the next calls of `read` return."""
+        self._again = list(parts)
 
     def close(self) -> None:
         """Leave the stream open for its owner."""

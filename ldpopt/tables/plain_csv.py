@@ -23,13 +23,13 @@ SLOTS = 2 * TEXTS
 
 
 class Bytes(Protocol):
-    """A stream whose last bytes can be put back."""
+    """A stream to which bytes can be put back."""
 
     def read(self, size: int) -> bytes:
         """Read some bytes; none at the end."""
 
-    def put_back(self, data: bytes) -> None:
-        """Take bytes that the next call of `read` returns."""
+    def put_back(self, *parts: bytes) -> None:
+        """Take bytes that the next calls of `read` return."""
 
 
 class PlainFields:
@@ -59,25 +59,25 @@ class PlainFields:
         """Yield the columns of the lines of a source, which ends without a line break; lines that
         are not plain are put back, with all that follow.
         """
-        rest = b""
-        while not self.is_done:
-            data = source.read(BLOCK)
-            text = rest + data
-            size = text.rfind(BREAK) + 1 if data else len(text)
-            is_long = data and not size and len(text) >= BLOCK
+        # The batches end where those of arrow do, so that draws in turn are the same.
+        text = source.read(BLOCK)
+        while text:
+            more = source.read(BLOCK)
+            size = text.rfind(BREAK) + 1 if more else len(text)
+            is_long = not size and len(text) >= BLOCK
             is_marked = text.startswith(MARK)
             columns = None
             if not is_long and (self.rows or not is_marked):
-                columns = self._columns(text[:size] if data else text + BREAK) if size else []
+                columns = self._columns(text[:size] if more else text + BREAK) if size else []
             if columns is None:
                 # arrow leaves out a mark at the beginning of what it reads
-                source.put_back(MARK + text if self.rows and is_marked else text)
+                source.put_back(MARK + text if self.rows and is_marked else text, more)
                 return
             if columns:
                 yield columns
                 self.rows += len(columns[0])
-            rest = text[size:]
-            self.is_done = not data
+            text = text[size:] + more
+        self.is_done = True
 
     def _columns(self, lines: bytes) -> list[optional.pyarrow.Array] | None:
         """The columns of whole lines; None if they are not plain."""

@@ -27,13 +27,35 @@ def rows_of(batches):
     return rows, None
 
 
+def small_blocks(patch, size):
+    """Blocks of some bytes, of both readers, from the first one on."""
+    split = csv_._split_header
+
+    def split_early(stream, name):
+        head, beginning = split(stream, name)
+        more = io.BytesIO(beginning + stream.read())
+        stream.read = more.read
+        return head, b""
+
+    patch.setattr(plain_csv, "BLOCK", size)
+    patch.setattr(csv_, "BLOCK", size)
+    patch.setattr(csv_, "_split_header", split_early)
+
+
+class Stream:
+    """Bytes, of which a block that is small can be read."""
+
+    def __init__(self, data):
+        self.read = io.BytesIO(data).read
+
+
 def same_as_arrow(data, coded, separator=","):
     """The rows of a file, read in one pass and by arrow."""
     with reading_csv_as(separator=separator):
         wanted, refused_by_arrow = rows_of(
-            CsvRows(io.BytesIO(data), "f.csv")._batches_of_arrow(coded, (), 0)
+            CsvRows(Stream(data), "f.csv")._batches_of_arrow(coded, (), 0)
         )
-        rows, error = rows_of(CsvRows(io.BytesIO(data), "f.csv").batches(coded, ()))
+        rows, error = rows_of(CsvRows(Stream(data), "f.csv").batches(coded, ()))
     assert error == refused_by_arrow
     if error is None:
         assert rows == wanted
@@ -73,7 +95,7 @@ def test_rows_and_errors_are_those_of_arrow(data):
         text = text[:at] + data.draw(ODD) + text[at:]
     coded = data.draw(st.permutations(range(columns)))[: data.draw(st.integers(1, columns))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_csv, "BLOCK", data.draw(st.sampled_from([1, 2, 7, 16, 60, 1 << 22])))
+        small_blocks(patch, data.draw(st.sampled_from([2, 7, 45, 100, 1 << 22])))
         patch.setattr(plain_csv, "TEXTS", data.draw(st.sampled_from([2, 1 << 12])))
         patch.setattr(plain_csv, "ROOM", data.draw(st.sampled_from([20, 1 << 18])))
         same_as_arrow(text, list(coded), separator)
@@ -108,14 +130,16 @@ def test_plain_files_need_no_arrow_and_others_are_left_to_it(body, by_arrow, mon
     same_as_arrow(b"x\n" + body, [0])
 
 
-@pytest.mark.parametrize("odd", [b'"q"', b"a,b", b"\xff", b"a\rb", b"b" * 300_000])
+@pytest.mark.parametrize("odd", [b'"q"', b"a,b", b"\xff", b"a\rb", b"b" * 150, b"b" * 900])
 @pytest.mark.parametrize("before", [0, 1, 1000])
 def test_what_follows_plain_blocks_is_left_to_arrow_with_its_row(odd, before, monkeypatch):
-    monkeypatch.setattr(plain_csv, "BLOCK", 100)
+    small_blocks(monkeypatch, 100)
     body = b"never\nonce\n" * before + odd + b"\n" + b"often\n" * 50
     rows, error = same_as_arrow(b"x\n" + body, [0])
     if odd in (b"a,b", b"\xff"):
         assert f"row {2 + 2 * before}" in error[1] or odd == b"\xff"
+    elif len(odd) == 900:
+        assert error[0] == "long-line"
     elif odd == b"a\rb":
         assert len(rows) == 2 * before + 52
     else:
@@ -135,6 +159,22 @@ def test_texts_keep_their_numbers_from_block_to_block_and_many_are_left_to_arrow
     assert sizes[-1] == len(set(chosen))
     rows, _ = same_as_arrow("\n".join(["x", *chosen, *texts, *chosen]).encode(), [0])
     assert [row for (row,) in rows] == [*chosen, *texts, *chosen]
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\nab", "\r\n"])
+@pytest.mark.parametrize("rows", [1, 90, 100, 101, 5000])
+def test_batches_end_where_those_of_arrow_end(rows, ending, monkeypatch):
+    """Draws that alternate between batches are then the same with a seed."""
+    monkeypatch.setattr(plain_csv, "BLOCK", 1000)
+    monkeypatch.setattr(csv_, "BLOCK", 1000)
+    monkeypatch.setattr(
+        csv_, "_split_header", lambda stream, name: (stream.read(1), stream.read(1))
+    )
+    data = ("x\n" + "\n".join(["a", "bcd", "ef", "", "123456789"] * rows) + ending).encode()
+    by_arrow = CsvRows(Stream(data), "f.csv")._batches_of_arrow([0], (), 0)
+    lengths = [len(batch[0]) for batch in by_arrow]
+    assert [len(batch[0]) for batch in CsvRows(Stream(data), "f.csv").batches([0], ())] == lengths
+    assert (len(lengths) > 1) == (rows > 80)
 
 
 def test_a_quote_is_counted_once_although_its_block_is_read_twice():
