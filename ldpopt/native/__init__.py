@@ -352,6 +352,9 @@ draw_reports = Loop(
     "low_bits i8; first_bits i8; next address; state address; found i4[count]!"
 )
 
+# counts.c
+count_codes = Loop("count_codes: codes i8[count]; counts i8[turns, places]!")
+
 # responses.c
 draw_responses = Loop(
     "draw_responses: answers i8[count]; index i8[inputs]; members i8[k]; truth i8; is_uniform i8; "

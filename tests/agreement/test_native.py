@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, load_script, refused, thorough_or
 from ldpopt import native
+from ldpopt.estimation.reports import tally
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.threads import max_product
 from ldpopt.mechanism import sampling
@@ -310,6 +311,18 @@ def test_texts_are_found_by_hashes(labels, seed):
         assert codes(narrow, labels, "answer").tolist() == [known[t] for t in narrow.tolist()]
     with refused("unknown-label"):
         codes(np.append(texts, "c"), labels, "answer")
+
+
+@pytest.mark.parametrize("size", [1, 2, 16, 1 << 12, (1 << 12) + 1])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 1000])
+def test_positions_are_counted(size, count):
+    positions = np.random.default_rng(count).integers(size, size=2 * count)
+    for each in (positions[:count], positions[::2], positions.astype(np.int32)[::-1]):
+        wanted = np.bincount(each, minlength=size)
+        assert tally(each, size).tolist() == wanted.tolist()
+    for wrong in (-1, size, 1 << 62):
+        with pytest.raises(ValueError, match="position"):
+            tally(np.append(positions, wrong), min(size, 1 << 12))
 
 
 @cases(30)
