@@ -20,7 +20,7 @@ from ldpopt.tables.vectors import places_of
 PADDING = 16  # bytes after texts and lines, as in native/texts.c
 MOST_ROOM = 1 << 26  # bytes for the lines of a batch without a look at their lengths
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
-_has_read = False  # whether a thread of pyarrow read a table
+_has_read = False  # whether a table was read, maybe by a thread of pyarrow
 BREAKS = b"\r\n"
 
 
@@ -95,7 +95,9 @@ class CsvRows(TextRows):
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones
         as text.
         """
+        global _has_read
         before = 0
+        _has_read = True  # also without a thread: Python's end takes a tenth of a second
         if coded and not kept:
             plain = PlainFields(len(self.columns), list(dict.fromkeys(coded)), self._separator)
             yield from plain.batches(self._body)
@@ -110,7 +112,6 @@ class CsvRows(TextRows):
     ) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns as `batches`, after some rows that were read before."""
         pa, arrow = optional.pyarrow, optional.pyarrow_csv
-        global _has_read
         names = list(map(str, range(len(self.columns))))
         last = 1 + before
         bad: list[Any] = []
@@ -124,7 +125,6 @@ class CsvRows(TextRows):
         labels = dict.fromkeys(
             (names[position] for position in coded), pa.dictionary(pa.int32(), pa.string())
         )
-        _has_read = True
         try:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),

@@ -12,7 +12,7 @@ from ldpopt.cli import app
 from ldpopt.errors import ModelFileError
 from ldpopt.tables import csv_
 
-LONG = b"answer\n" + b'"yes"\nno\n' * (csv_.BLOCK // 3)  # quotes are left to arrow
+LONG = b"answer\n" + b"yes\nno\n" * (csv_.BLOCK // 3)
 
 
 def whole():
@@ -29,13 +29,6 @@ def broken():
         list(csv_.CsvRows(io.BytesIO(b"answer\nyes,no\n"), "t").batches([0], []))
 
 
-def plain():
-    """A table without quotes is read without arrow's thread."""
-    rows = csv_.CsvRows(io.BytesIO(LONG.replace(b'"', b"")), "t").batches([0], [])
-    assert sum(len(batch[0]) for batch in rows) == 2 * (csv_.BLOCK // 3)
-    assert not csv_.has_read()
-
-
 @pytest.mark.parametrize("read", [whole, beginning, broken])
 def test_after_a_table_a_command_does_what_is_registered_and_skips_the_teardown(monkeypatch, read):
     ended = []
@@ -46,10 +39,6 @@ def test_after_a_table_a_command_does_what_is_registered_and_skips_the_teardown(
     with pytest.raises(SystemExit):
         app.run()
     assert ended == []  # no table was read
-    plain()
-    with pytest.raises(SystemExit):
-        app.run()
-    assert ended == []
     read()
     with pytest.raises(SystemExit):  # because `os._exit` is replaced
         app.run()
