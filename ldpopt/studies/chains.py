@@ -15,8 +15,8 @@ from ldpopt.solving.along_budgets import AlongBudgets, ProvedAnswer, can_follow
 # Budgets of a block, the first of which starts without a basis: a process that goes on in the
 # middle of one searches at most so many budgets again
 BLOCK = 8
-# Distance of two budgets up to which a search from the vertex of the other one takes at most 0.8 of
-# the time of one without a basis (`benchmarks/choices.py`)
+# Distance of two budgets up to which a point takes at most 0.9 of its time without a start
+# (`benchmarks/choices.py`)
 FARTHEST = 0.8
 MOST_STARTS = 4096  # vertices that are kept: of as many priors at one budget
 Line = tuple[int, int]  # positions of a case and a prior

@@ -254,6 +254,12 @@ def sweep(
     ModelFileError
         If the checkpoint is that of another sweep, or cannot be written.
 
+    Notes
+    -----
+    With ``"auto"`` and no time limit, plain problems of pure privacy are searched from the answer
+    at the next smaller budget. Each point is repaired, audited and proved by itself; of several
+    optima it may have another one than `solve` returns, always the same for the same grid.
+
     Examples
     --------
     >>> from ldpopt import PureLDP
