@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -295,29 +294,6 @@ def sweeps() -> None:
             "sweep": partial(swept, problem, epsilons),
         }
         row(f"n = {n}", jobs, rounds=9)
-
-
-def far_budgets() -> None:
-    """Blocks of eight budgets at a distance: `FARTHEST` and the simplex methods of a chain."""
-    table("8 budgets", "each by itself", "no start", "start at the budget before")
-    for n in (20, 36):
-        rng = np.random.default_rng(n)
-        prior = rng.dirichlet(np.ones(n))
-        for sense in ("gain", "loss"):
-            utility = lo.Utility(rng.random((n, n)), sense)
-            problem = lo.Problem(prior, utility, lo.PureLDP(1.0))
-            for step in (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2):
-                epsilons = [0.3 + step * k for k in range(8)]
-                jobs: dict[str, Job] = {"each": partial(swept, problem, epsilons, "highs")}
-                for farthest in (0.0, math.inf):
-                    jobs[str(farthest)] = partial(followed, problem, epsilons, farthest)
-                row(f"n = {n}, {sense}, {step} apart", jobs, rounds=5)
-
-
-def followed(problem: lo.Problem, epsilons: list[float], farthest: float) -> float:
-    """A sweep whose searches start at the budget before if it is at most so far."""
-    with patch("ldpopt.studies.chains.FARTHEST", farthest):
-        return swept(problem, epsilons)
 
 
 def piqp() -> None:
