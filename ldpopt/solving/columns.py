@@ -59,7 +59,7 @@ class _Statement:
         return parts
 
 
-class _Basis:
+class ColumnBasis:
     """As many columns as rows: extreme columns, and for a worst case slacks and the worst value.
 
     A column with its output ``y >= 0`` is ``level * (1 where ones, else b)``; the slack of the
@@ -117,6 +117,14 @@ class _Basis:
         self.inverse = np.linalg.inv(np.concatenate([values, gained], axis=1))
         self.dual = self.inverse[:, self.held].copy()  # the worst value alone has a gain, of 1
 
+    def row_duals(self, weighted: Float) -> Float:
+        """Multipliers of the rows of the compact program for other costs, (n, m), of an expected
+        value that is maximized: a basis has them whether or not it is optimal for these costs.
+        """
+        gained = (self._values() * weighted.T[self.output]).sum(axis=1)
+        eta = self.inverse @ gained
+        return np.concatenate([eta, np.maximum(weighted - eta[:, None], 0.0).reshape(-1)])
+
     def levels(self, perturbation: float = 0.0) -> Float:
         """Level of each column at row sums of 1, or near 1, (rows,)."""
         return self.statement.right_side(perturbation) @ self.inverse
@@ -173,7 +181,7 @@ class ColumnSimplex(Solver):
             raise NotRepresentableError(problem, code="column-program", do='use solver="highs"')
         statement = _read(program)
         most = EXCHANGES * statement.rows if exchanges is None else exchanges
-        basis = _Basis(statement)
+        basis = ColumnBasis(statement)
         try:
             status, text = basis.solve(most, Deadline.after(time_limit))
         except np.linalg.LinAlgError:
@@ -183,7 +191,7 @@ class ColumnSimplex(Solver):
         level = basis.levels()
         if level[np.arange(len(level)) != basis.held].min() < LEAST_LEVEL:
             return Outcome(Status.FAILED, f"{text} left a negative level")
-        return Outcome(status, text, *_written(program, basis, level))
+        return Outcome(status, text, *_written(program, basis, level), basis)
 
 
 def is_solved_by_columns(program: ChannelProgram) -> bool:
@@ -226,7 +234,9 @@ def _read(program: ChannelProgram) -> _Statement:
     return _Statement(scaled, problem.prior, program.structure.b, exponent)
 
 
-def _written(program: ChannelProgram, basis: _Basis, level: Float) -> tuple[Float, Float, Float]:
+def _written(
+    program: ChannelProgram, basis: ColumnBasis, level: Float
+) -> tuple[Float, Float, Float]:
     r"""Point, multipliers of the rows and reduced costs of the compact program.
 
     An output's column is :math:`Q_y + b M_y`, where ``M`` is the sum of the levels of its extreme

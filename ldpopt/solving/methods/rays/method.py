@@ -103,7 +103,7 @@ class RaysMethod(Method):
             raise NotRepresentableError(message, code="no-ties", do='use solver="highs"')
         require_memory(_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
-        costs, least, scale = _normalized(task.problem)
+        costs, least, scale = normalized(task.problem)
         work = _started(task, task.form.ties, costs, scale)
         until = _before_repair(task.deadline, task.form, _slowness(*began))
         result = _generated(task, work, until)
@@ -248,7 +248,7 @@ def _before_repair(
     return deadline.before(slowness * (ENTRY_SECONDS * entries + shared))
 
 
-def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
+def normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     """Costs of the entries by output, from 0 to 1; the smallest cost of every input; and how costs
     were scaled.
     """
