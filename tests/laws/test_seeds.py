@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
 import pkgutil
 from collections.abc import Callable
 from functools import cache
@@ -190,6 +191,11 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "simulate_survey": lambda rng: simulate_survey(SURVEY, 50, repeats=2, rng=rng).to_csv(),
 }
 """A call of every function with a seed. Whoever adds a function gives its row here."""
+SIMULATIONS = {
+    *("audit_sampler", "compare_means", "compare_means_grid"),
+    *("simulate", "simulate_grid", "simulate_survey"),
+}
+"""Those that draw nobody's reports: without a seed they have a generator of numpy."""
 
 
 def has_a_seed(value: Any) -> bool:
@@ -230,6 +236,16 @@ def test_every_seed_goes_through_the_one_place(name, monkeypatch):
     assert np.asarray(CASES[name](5)).tolist() == first
     assert used, "no generator was made"
     assert all(PROJECT in seed.entropy for seed in used)
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - SIMULATIONS))
+def test_without_a_seed_the_bytes_of_the_system_decide_every_draw(name, monkeypatch):
+    def drawn(seed: int) -> Any:
+        monkeypatch.setattr(os, "urandom", np.random.default_rng(seed).bytes)
+        return np.asarray(CASES[name](None)).tolist()
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
 
 
 def calls(tree: ast.AST) -> list[str]:

@@ -231,10 +231,13 @@ def _slowness(began: float, processor_began: float) -> float:
 def _before_repair(
     deadline: Deadline, form: ProblemForm, slowness: float, used: float = 1.0
 ) -> Deadline:
-    """An earlier deadline, which leaves time for the rows, the repair and the audit, with this
-    share of the outputs.
+    """An earlier deadline, which leaves time for the rows, the repair and the audit.
+
+    ``slowness`` is how many times slower than measured this machine is; ``used`` is the share of
+    the outputs that the channel uses.
     """
     ties = form.ties
+    # the repair treats all pairs unless the ties are those of a graph
     pairs = (
         form.n**2
         if ties is None or ties.distance_range != (1.0, 1.0) or ties.is_compact
