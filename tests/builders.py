@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -58,6 +58,28 @@ def where_installed(*names: str) -> list[Any]:
         return pytest.param(name, marks=pytest.mark.skipif(is_missing, reason=f"needs {package}"))
 
     return [marked(name) for name in names]
+
+
+# Objects that take long to make.
+
+
+class MadeLater(Mapping[str, Any]):
+    """Objects by name, each made when it is first asked for: collecting tests makes none."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = makers
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
 
 
 # Numbers of cases.

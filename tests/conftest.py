@@ -43,8 +43,11 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Look for unused objects again, among those that tests make."""
+    """Look for unused objects again, among those that tests make; in a session of thousands of
+    tests Python's own thresholds took 6 % of the time.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
 

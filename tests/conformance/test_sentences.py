@@ -27,7 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases
+from builders import MadeLater, cases
 from ldpopt import Mechanism, Survey
 from ldpopt.accounting import compose, permanent, shuffled
 from ldpopt.accounting.sentences import GUESS, GuessFacts
@@ -119,45 +119,57 @@ def second_stage(**goal: float) -> Survey:
     return pilot.adapt(reports, epsilon=1.0, **goal)
 
 
-SURVEYS: dict[str, tuple[Survey, int]] = {
-    **{name: (Survey({"q": Mechanism(rows)}), 1) for name, rows in (PUBLISHED | OTHERS).items()},
-    **{f"{name}, twice": (Survey({"q": Mechanism(rows)}), 2) for name, rows in OTHERS.items()},
-    "Warner, twice": (Survey({"q": WARNER}), 2),
-    "one coin, three times": (Survey({"q": ONE_COIN}), 3),
-    "two of three left, three times": (Survey({"q": Mechanism(OTHERS["two of three left"])}), 3),
-    "odds beyond the floats": (Survey({"q": WARNER}), 1000),
-    "two questions": (Survey({"a": WARNER, "b": THREE}), 1),
-    "two questions, twice": (Survey({"a": WARNER, "b": THREE}), 2),
-    "open and protected": (Survey({"a": OPEN, "b": WARNER}), 1),
-    "open and one coin": (Survey({"a": OPEN, "b": ONE_COIN}), 1),
-    "silent and open": (Survey({"a": SILENT, "b": OPEN}), 1),
-    "silent and protected": (Survey({"a": SILENT, "b": WARNER}), 1),
-    "without a choice, and protected": (Survey({"a": Mechanism([[1.0]]), "b": WARNER}), 1),
-    "without a choice, and open": (Survey({"a": Mechanism([[1.0]]), "b": OPEN}), 1),
-    "without a choice, and two left": (
+OF_KINDS: dict[str, Callable[[], tuple[Survey, int]]] = {
+    **{
+        name: lambda rows=rows: (Survey({"q": Mechanism(rows)}), 1)
+        for name, rows in (PUBLISHED | OTHERS).items()
+    },
+    **{
+        f"{name}, twice": lambda rows=rows: (Survey({"q": Mechanism(rows)}), 2)
+        for name, rows in OTHERS.items()
+    },
+    "Warner, twice": lambda: (Survey({"q": WARNER}), 2),
+    "one coin, three times": lambda: (Survey({"q": ONE_COIN}), 3),
+    "two of three left, three times": lambda: (
+        Survey({"q": Mechanism(OTHERS["two of three left"])}),
+        3,
+    ),
+    "odds beyond the floats": lambda: (Survey({"q": WARNER}), 1000),
+    "two questions": lambda: (Survey({"a": WARNER, "b": THREE}), 1),
+    "two questions, twice": lambda: (Survey({"a": WARNER, "b": THREE}), 2),
+    "open and protected": lambda: (Survey({"a": OPEN, "b": WARNER}), 1),
+    "open and one coin": lambda: (Survey({"a": OPEN, "b": ONE_COIN}), 1),
+    "silent and open": lambda: (Survey({"a": SILENT, "b": OPEN}), 1),
+    "silent and protected": lambda: (Survey({"a": SILENT, "b": WARNER}), 1),
+    "without a choice, and protected": lambda: (Survey({"a": Mechanism([[1.0]]), "b": WARNER}), 1),
+    "without a choice, and open": lambda: (Survey({"a": Mechanism([[1.0]]), "b": OPEN}), 1),
+    "without a choice, and two left": lambda: (
         Survey({"a": Mechanism([[1.0]]), "b": Mechanism(OTHERS["two of three left"])}),
         1,
     ),
-    "choices": (Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, choices=[0.5, 2.0]), 1),
-    "choices, twice": (Survey({"a": ["no", "yes"]}, choices=[0.5, 1.0, 2.0]), 2),
-    "one question": (Survey({"a": WARNER, "b": THREE}, scheme="one_question"), 1),
-    "one question, one coin": (Survey({"a": WARNER, "b": ONE_COIN}, scheme="one_question"), 1),
-    "one question, left out": (
+    "choices": lambda: (Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, choices=[0.5, 2.0]), 1),
+    "choices, twice": lambda: (Survey({"a": ["no", "yes"]}, choices=[0.5, 1.0, 2.0]), 2),
+    "one question": lambda: (Survey({"a": WARNER, "b": THREE}, scheme="one_question"), 1),
+    "one question, one coin": lambda: (
+        Survey({"a": WARNER, "b": ONE_COIN}, scheme="one_question"),
+        1,
+    ),
+    "one question, left out": lambda: (
         Survey({"a": WARNER, "b": Question(WARNER, "leave_out")}, scheme="one_question"),
         1,
     ),
-    "fake data": (Survey({"a": WARNER, "b": THREE}, scheme="fake_data"), 1),
-    "fake data, open": (Survey({"a": OPEN, "b": OPEN}, scheme="fake_data"), 1),
-    "fake data, two left": (
+    "fake data": lambda: (Survey({"a": WARNER, "b": THREE}, scheme="fake_data"), 1),
+    "fake data, open": lambda: (Survey({"a": OPEN, "b": OPEN}, scheme="fake_data"), 1),
+    "fake data, two left": lambda: (
         Survey({"a": WARNER, "b": Mechanism(OTHERS["two of three left"])}, scheme="fake_data"),
         1,
     ),
-    "joint, yes and no": (
+    "joint, yes and no": lambda: (
         Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint"),
         1,
     ),
-    "joint": (Survey({"a": ["no", "yes"], "b": 3}, epsilon=1.0, scheme="joint"), 2),
-    "joint, left out": (
+    "joint": lambda: (Survey({"a": ["no", "yes"], "b": 3}, epsilon=1.0, scheme="joint"), 2),
+    "joint, left out": lambda: (
         Survey(
             {"a": Question(lo.Workload.frequencies(2), "leave_out"), "b": ["no", "yes"]},
             epsilon=1.0,
@@ -165,7 +177,7 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
         ),
         1,
     ),
-    "joint, two left out": (
+    "joint, two left out": lambda: (
         Survey(
             {
                 "a": Question(lo.Workload.frequencies(2), "leave_out"),
@@ -176,25 +188,28 @@ SURVEYS: dict[str, tuple[Survey, int]] = {
         ),
         1,
     ),
-    "sets": (Survey({"q": SubsetSelection(5, 1.0)}), 1),
-    "sets, twice": (Survey({"q": SubsetSelection(5, 1.0)}), 2),
-    "ticks": (Survey({"q": ticks()}), 1),
-    "ticks with no answer": (Survey({"q": ticks("no answer")}), 1),
-    "ticks, of which one is told": (Survey({"q": open_ticks()}), 1),
-    "asked twice": (
+    "sets": lambda: (Survey({"q": SubsetSelection(5, 1.0)}), 1),
+    "sets, twice": lambda: (Survey({"q": SubsetSelection(5, 1.0)}), 2),
+    "ticks": lambda: (Survey({"q": ticks()}), 1),
+    "ticks with no answer": lambda: (Survey({"q": ticks("no answer")}), 1),
+    "ticks, of which one is told": lambda: (Survey({"q": open_ticks()}), 1),
+    "asked twice": lambda: (
         Survey({"q": Question(["no", "yes"], repeat=True), "r": WARNER}, epsilon=4.0),
         1,
     ),
-    "left out": (Survey({"q": Question(WARNER, "leave_out")}), 1),
-    "missing answer": (Survey({"q": Question(THREE, missing_answer="no answer")}), 1),
-    "missing answer of an open one": (Survey({"q": Question(OPEN, missing_answer="no")}), 1),
-    "weights": (Survey({"q": WARNER}, weights="w"), 1),
-    "personal budgets": (Survey({"q": BUDGETS}), 1),
-    "personal budgets, twice": (Survey({"q": BUDGETS, "r": WARNER}), 2),
-    "mean": (Survey({"q": lo.design(lo.Workload.mean([0, 1, 2]), lo.PureLDP(1.0))}), 1),
-    "second stage of a median": (second_stage(quantile=0.5), 1),
-    "second stage of a mean": (second_stage(normal=1.0), 1),
-    "one-sided": (
+    "left out": lambda: (Survey({"q": Question(WARNER, "leave_out")}), 1),
+    "missing answer": lambda: (Survey({"q": Question(THREE, missing_answer="no answer")}), 1),
+    "missing answer of an open one": lambda: (
+        Survey({"q": Question(OPEN, missing_answer="no")}),
+        1,
+    ),
+    "weights": lambda: (Survey({"q": WARNER}, weights="w"), 1),
+    "personal budgets": lambda: (Survey({"q": BUDGETS}), 1),
+    "personal budgets, twice": lambda: (Survey({"q": BUDGETS, "r": WARNER}), 2),
+    "mean": lambda: (Survey({"q": lo.design(lo.Workload.mean([0, 1, 2]), lo.PureLDP(1.0))}), 1),
+    "second stage of a median": lambda: (second_stage(quantile=0.5), 1),
+    "second stage of a mean": lambda: (second_stage(normal=1.0), 1),
+    "one-sided": lambda: (
         Survey({"q": lo.solve(lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, [0])))}),
         1,
     ),
@@ -217,25 +232,27 @@ def tree(scheme: Any = "split") -> Survey:
 
 
 SHARP = Mechanism([[0.98, 0.02], [0.02, 0.98]], ["no", "yes"])
-SURVEYS |= {
-    "links with fields": (Survey({"q": WARNER}, fields=FIELDS), 1),
-    "links": (Survey({"q": WARNER}), 1),
-    "in the office, by region": (Survey({"q": THREE}), 1),
-    "by region, without groups": (Survey({"q": ONE_COIN}), 1),
-    "a group of few": (Survey({"q": WARNER}), 1),
-    "a tree": (tree(), 1),
-    "a tree, one question": (tree("one_question"), 1),
-    "a tree, fake data": (tree("fake_data"), 1),
-    "protects little": (Survey({"q": Mechanism([[0.99, 0.01], [0.01, 0.99]])}), 1),
-    "protects little together": (Survey(dict.fromkeys("abcd", WARNER)), 1),
-    "protects little together and apart": (Survey({"a": SHARP, "b": WARNER}), 1),
-    "answers that may be missing, both ways": (
+OF_GROUPS: dict[str, Callable[[], tuple[Survey, int]]] = {
+    "links with fields": lambda: (Survey({"q": WARNER}, fields=FIELDS), 1),
+    "links": lambda: (Survey({"q": WARNER}), 1),
+    "in the office, by region": lambda: (Survey({"q": THREE}), 1),
+    "by region, without groups": lambda: (Survey({"q": ONE_COIN}), 1),
+    "a group of few": lambda: (Survey({"q": WARNER}), 1),
+    "a tree": lambda: (tree(), 1),
+    "a tree, one question": lambda: (tree("one_question"), 1),
+    "a tree, fake data": lambda: (tree("fake_data"), 1),
+    "protects little": lambda: (Survey({"q": Mechanism([[0.99, 0.01], [0.01, 0.99]])}), 1),
+    "protects little together": lambda: (Survey(dict.fromkeys("abcd", WARNER)), 1),
+    "protects little together and apart": lambda: (Survey({"a": SHARP, "b": WARNER}), 1),
+    "answers that may be missing, both ways": lambda: (
         Survey(
             {"a": Question(THREE, missing_answer="no answer"), "b": Question(WARNER, "leave_out")}
         ),
         1,
     ),
 }
+SURVEYS = MadeLater(OF_KINDS | OF_GROUPS)
+"""Surveys of every kind, and how often each is asked."""
 ASKED: dict[int, dict[str, Any]] = {  # how a survey is asked, by its identity
     id(SURVEYS[name][0]): how
     for name, how in {

@@ -39,7 +39,7 @@ from ldpopt.designing.record import KINDS
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.surveys.schemes import SCHEMES
 
-PEOPLE = thorough_or(1000, 4000)
+PEOPLE = thorough_or(600, 4000)
 Z = 1.959963984540054
 NEAR = 0.97  # least length of an interval in normal intervals: it is about 1 without weights too
 LABELS = ["a", "b", "c", "d"]

@@ -132,9 +132,12 @@ def test_a_task_that_no_worker_can_read_and_workers_that_do_not_start_are_named(
     assert "jobs=1" in error.value.do
 
 
-def test_a_broken_pool_keeps_what_is_finished(tmp_path: Path) -> None:
+def test_a_broken_pool_keeps_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import multiprocessing
 
+    monkeypatch.chdir(tmp_path)  # where the worker writes that it dies
     points = {k + 100: k + 100 for k in range(20)} | {30: 30}
     with (
         ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,

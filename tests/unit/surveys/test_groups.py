@@ -201,7 +201,7 @@ def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_coverage_among_those_who_answered(epsilon):
-    rounds = thorough_or(20, 250)
+    rounds = thorough_or(10, 250)
     size = 300
     truth = np.array([0.02, 0.0, 0.58, 0.4])
     for source in (
@@ -319,7 +319,7 @@ def test_a_design_leaves_the_missing_answer_out_of_the_order():
 
 
 def test_pairs_of_two_reports_have_the_marginals_of_each_and_cover():
-    rounds = thorough_or(20, 250)
+    rounds = thorough_or(10, 250)
     truth = np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
     one = Survey(
         {

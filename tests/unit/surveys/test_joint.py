@@ -314,7 +314,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds = thorough_or(30, 200)
+    rounds = thorough_or(15, 200)
     size = 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
     covered = {name: [] for name in [*SHARES, "pair"]}
@@ -725,7 +725,7 @@ def test_the_standard_error_of_a_table_is_the_deviation_of_its_estimates():
     pair = pair_of(survey.joint, "a", "b")
     share = truth.ravel() @ survey.joint.source.mechanism.channel
     rng = np.random.default_rng(1)
-    rounds = thorough_or(60, 1000)
+    rounds = thorough_or(30, 1000)
     estimates = [
         pair.estimate(dict(enumerate(rng.multinomial(1000, share))), check_fit=False)
         for _ in range(rounds)

@@ -127,7 +127,7 @@ def test_both_intervals_cover_as_often_as_they_say(careless):
     reports = reduced_shares(SHARES, careless) @ numbers.mechanism.channel
     truth = np.array([*SHARES, careless])
     covered = []
-    tries = thorough_or(120, 400)
+    tries = thorough_or(60, 400)
     for _ in range(tries):
         seen = rng.multinomial(2000, reports)
         counts = Counts(numbers.digest, numbers.mechanism.outputs, seen, seen, 2000, 2000, 2000)

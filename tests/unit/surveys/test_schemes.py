@@ -86,7 +86,7 @@ def test_fake_data_amplify_for_one_attribute_of_equal_size_and_not_for_others():
 @pytest.mark.parametrize("scheme", ["split", "one_question", "fake_data"])
 def test_estimates_are_unbiased_and_their_variance_is_the_closed_form(scheme):
     people = 2000
-    rounds = thorough_or(30, 300)
+    rounds = thorough_or(15, 300)
     sizes = {"a": 2, "b": 4}
     shares = {"a": [0.8, 0.2], "b": [0.5, 0.3, 0.2, 0.0]}
     whole = 1.5

@@ -208,7 +208,7 @@ def test_simulated_intervals_cover(scheme):
     """With what `thorough` repeats, 12 cells of 400 surveys have coverages from .91 to .98."""
     survey = Survey(smoking(), epsilon=3, scheme=scheme)
     shares = {"smokes": SMOKES, "cigarettes": CIGARETTES, "earlier": EARLIER}
-    repeats = thorough_or(25, 400)
+    repeats = thorough_or(12, 400)
     found = simulate_survey(survey, 3000, shares=shares, repeats=repeats, rng=7)
     cells = {("smokes", "yes"): 1 / 3, ("cigarettes", "few"): 0.5, ("earlier", "yes"): 1 / 3}
     rows = found.set_index(["question", "answer"])
@@ -419,7 +419,7 @@ def test_the_share_that_is_there_twice_tests_the_logic_of_a_page():
 def test_the_error_of_the_share_that_is_there_twice(scheme):
     survey = Survey(smoking(report="own"), epsilon=4, scheme=scheme)
     scores = []
-    repeats = thorough_or(25, 60)
+    repeats = thorough_or(12, 60)
     for seed in range(repeats):
         reports = survey.privatize(people(2000, seed), rng=seed)
         twice = survey.estimate(reports, check_fit=False).asked_twice
