@@ -80,7 +80,7 @@ def drawn_laws(rng):
             return laws
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(24, 80)))
+@pytest.mark.parametrize("seed", range(thorough_or(8, 80)))
 def test_both_sides_enclose_the_enumeration_in_rationals(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     laws = drawn_laws(rng)
@@ -113,7 +113,7 @@ def test_tails_that_are_large_stay_on_their_sides(tail, monkeypatch):
     coarse = (Resolution(20, tail, Fraction(0)),)
     monkeypatch.setattr(on_levels, "RESOLUTIONS", coarse)
     monkeypatch.setattr(product, "MAX_PRODUCTS", 0)
-    for seed in range(thorough_or(30, 100)):
+    for seed in range(thorough_or(10, 100)):
         rng = np.random.default_rng(1000 + seed)
         laws = drawn_laws(rng)
         questions = [(loss_of_pairs(law), times) for law, times in laws]
@@ -225,7 +225,7 @@ def test_a_solved_mechanism_of_two_reports_is_enclosed_by_its_binomial_sums(
 
 def test_a_curve_that_is_loose_warns_and_says_how_much():
     curve = compose([(response(10, 0.5), 10_000)], levels=256)
-    with pytest.warns(UserWarning, match="at delta 1e-09 is an upper bound"):
+    with pytest.warns(UserWarning, match="1e-09 .*upper bound"):
         assert curve.epsilon(1e-9) > 452.365537835
     assert curve.epsilon_lower(1e-9) < 452.365537835
     assert curve.looseness(1e-9) > 1e-3

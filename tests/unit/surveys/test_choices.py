@@ -173,7 +173,7 @@ def covered(survey: Survey, shares: Any, people: Any, tries: int, seed: int) -> 
 
 def test_coverage_where_the_choice_depends_on_the_answer(smokers: Survey) -> None:
     """By strata it holds; pooled it is 0, and the test of equal groups says so."""
-    tries = thorough_or(300, 2000)
+    tries = thorough_or(150, 2000)
     found = covered(smokers, [0.35, 0.25, 0.15, 0.05], [2500] * 4, tries, 5)
     slack = thorough_or(0.03, 0.01)
     assert 0.95 - slack <= found["strata"] <= 0.95 + slack
@@ -182,7 +182,7 @@ def test_coverage_where_the_choice_depends_on_the_answer(smokers: Survey) -> Non
 
 
 def test_coverage_where_it_does_not(smokers: Survey) -> None:
-    tries = thorough_or(300, 2000)
+    tries = thorough_or(150, 2000)
     found = covered(smokers, [0.2] * 4, [2500] * 4, tries, 6)
     slack = thorough_or(0.035, 0.01)
     assert 0.95 - slack <= found["strata"] <= 0.95 + slack
@@ -356,7 +356,7 @@ def test_the_ratio_among_those_who_answered_covers(smokers: Survey) -> None:
     people = np.array([1500, 500])
     truth = people @ laws[:, 1] / (people @ (1 - laws[:, 2]))
     rng = np.random.default_rng(4)
-    tries = thorough_or(150, 1500)
+    tries = thorough_or(80, 1500)
     hits = 0
     for _ in range(tries):
         seen = {
