@@ -256,8 +256,9 @@ def test_equal_weights_change_nothing(name, simultaneous):
             assert weighted.effect == pytest.approx(np.ones(len(plain.values)), abs=1e-9)
 
 
-@pytest.mark.parametrize("related", thorough_or(["rare"], WEIGHTS))
-@pytest.mark.parametrize("simultaneous", thorough_or([False], [False, True]))
+@pytest.mark.parametrize(
+    ("related", "simultaneous"), thorough_or([("rare", False)], [("rare", False), ("common", True)])
+)
 @pytest.mark.parametrize("name", WAYS)
 def test_the_scale_of_the_weights_changes_nothing(name, simultaneous, related):
     estimate = partial(way_of(name).estimate, simultaneous=simultaneous, check_fit=False)

@@ -68,7 +68,7 @@ def test_the_least_influence_of_frequencies(n: int, least: Any) -> None:
     assert scaled == pytest.approx(2.5 * found, rel=1e-14)
 
 
-@settings(max_examples=thorough_or(4, 60), deadline=None)
+@settings(max_examples=thorough_or(4, 30), deadline=None)
 @given(
     n=st.integers(3, 8),
     epsilon=st.floats(0.2, 4.0),
@@ -157,7 +157,7 @@ def test_a_cap_below_the_least_is_refused_with_a_proof() -> None:
         assert f"{least:.10f}"[:10] in str(caught.value)
 
 
-@settings(max_examples=thorough_or(10, 300), deadline=None)
+@settings(max_examples=thorough_or(10, 100), deadline=None)
 @given(n=st.integers(2, 400), epsilon=st.floats(0.01, 10.0), part=st.floats(1e-7, 0.9))
 def test_only_caps_below_the_least_are_excluded(n: int, epsilon: float, part: float) -> None:
     task = SizesTask(lo.Workload.frequencies(n), lo.PureLDP(epsilon).epsilon)

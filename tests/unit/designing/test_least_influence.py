@@ -72,7 +72,7 @@ NOTIONS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(5, 80)))
+@pytest.mark.parametrize("seed", range(thorough_or(5, 40)))
 def test_caps_that_a_design_keeps_are_never_excluded(seed: int) -> None:
     # the influence of the design without a cap, number by number: some design has these caps
     rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def test_caps_that_a_design_keeps_are_never_excluded(seed: int) -> None:
     assert not no_design(task, some, NO_LIMIT)
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(4, 60)))
+@pytest.mark.parametrize("seed", range(thorough_or(4, 30)))
 def test_caps_below_the_least_common_one_are_excluded(seed: int) -> None:
     rng = np.random.default_rng(seed)
     workload = lo.Workload(rng.random((int(rng.integers(1, 4)), 4)))

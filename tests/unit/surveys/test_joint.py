@@ -692,7 +692,7 @@ def test_a_table_is_refused_or_right(epsilon):
     assert (np.abs(pair.values - TABLE_OF_TWO.ravel()) < 5 * pair.std_error).all()
 
 
-@pytest.mark.parametrize("number", range(thorough_or(2, 40)))
+@pytest.mark.parametrize("number", range(thorough_or(2, 20)))
 def test_tables_of_random_surveys_are_refused_or_right(number, monkeypatch):
     # The same kind as benchmarks/tables_of_two.py, which has the figures.
     monkeypatch.setattr("ldpopt.surveys.pairs.LARGER", ())

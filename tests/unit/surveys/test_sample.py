@@ -167,7 +167,7 @@ def test_tests_of_clusters_have_their_size(epsilon: float) -> None:
     truth = 1 / (1 + np.exp(-epsilon))
     coin = Mechanism([[truth, 1 - truth], [1 - truth, truth]], inputs=["no", "yes"])
     asked = Survey({"smokes": coin, "drinks": coin})
-    number = thorough_or(30, 500)
+    number = thorough_or(30, 250)
     sample = Sample(clusters="school")
     rejected = np.zeros(3)
     for seed in range(number):
