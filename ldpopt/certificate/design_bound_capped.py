@@ -82,6 +82,8 @@ class CappedBound:
         capped = cast(CappedStatement, statement)
         if self.slope.shape != capped.matrix.shape or any(b and b < 0 for b in capped.reach):
             return False
+        if not (np.isfinite(self.slope).all() and np.isfinite(self.line).all()):
+            return False  # a search that went astray: no number is exact
         condition = _Condition.of(capped, self)
         if isinstance(cone, ColumnRays):
             parts = (cone.whole[i : i + ROWS] for i in range(0, len(cone), ROWS))
