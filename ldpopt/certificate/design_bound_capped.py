@@ -45,7 +45,7 @@ from ldpopt.certificate.design_bound import (
 )
 from ldpopt.certificate.design_bound_mean import sums_of_sets
 from ldpopt.certificate.design_statement import Cone
-from ldpopt.certificate.integers import Integers, Rationals
+from ldpopt.certificate.integers import Integers, Rationals, are_finite
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, Int
@@ -82,8 +82,8 @@ class CappedBound:
         capped = cast(CappedStatement, statement)
         if self.slope.shape != capped.matrix.shape or any(b and b < 0 for b in capped.reach):
             return False
-        if not (np.isfinite(self.slope).all() and np.isfinite(self.line).all()):
-            return False  # a search that went astray: no number is exact
+        if not are_finite(self.slope, self.line):  # a search that went astray
+            return False
         condition = _Condition.of(capped, self)
         if isinstance(cone, ColumnRays):
             parts = (cone.whole[i : i + ROWS] for i in range(0, len(cone), ROWS))
