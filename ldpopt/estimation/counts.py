@@ -30,6 +30,7 @@ from ldpopt.estimation.reports import (
     counted,
     no_names,
     report_weights,
+    tally,
 )
 from ldpopt.estimation.tallies import Tallies
 from ldpopt.foundation.documents import Entry, reading_json
@@ -374,9 +375,16 @@ class ReportSource(ABC):
         """
         return None
 
+    @property
+    def unit_totals(self) -> Int | None:
+        """For sets of several kinds, of which every set has the column of its kind too: this column
+        for each column, shape (m,). Default: None.
+        """
+        return None
+
     def in_table(self, reports: Any) -> tuple[Any, Any]:
         """Positions of reports among these columns, from what the codec reads, and which of the
-        people they are of.
+        people they are of; smaller sets are filled up with -1.
         """
         return reports, slice(None)
 
@@ -573,7 +581,7 @@ class ListedSource(ReportSource):
     def _counts_of_positions(self, reports: Int, weights: Float | None) -> Counts:
         size = len(self.mechanism.outputs)
         if weights is None:
-            seen = np.bincount(reports, minlength=size).astype(np.int64)
+            seen = tally(reports, size)
             return self._counts(seen, seen, len(reports))
         values, squares = (
             np.bincount(reports, power, minlength=size) for power in (weights, weights**2)
