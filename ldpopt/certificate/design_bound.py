@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound_elliptope import Inequalities, is_positive
 from ldpopt.certificate.design_statement import Cone, Statement
-from ldpopt.certificate.integers import Integers, Rationals, product
+from ldpopt.certificate.integers import Integers, Rationals, are_finite, product
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import RayList
@@ -131,6 +131,8 @@ class FormBound:
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether ``v N v <= (y.v)(r.v)`` for all columns."""
+        if not are_finite(self.inverse, self.line, self.shift):  # a search that went astray
+            return False
         s = Rationals.of(self.inverse)
         gram = statement.gram
         line = Rationals.of(self.line)

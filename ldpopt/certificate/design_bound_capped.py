@@ -45,7 +45,7 @@ from ldpopt.certificate.design_bound import (
 )
 from ldpopt.certificate.design_bound_mean import sums_of_sets
 from ldpopt.certificate.design_statement import Cone
-from ldpopt.certificate.integers import Integers, Rationals
+from ldpopt.certificate.integers import Integers, Rationals, are_finite
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, Int
@@ -81,6 +81,8 @@ class CappedBound:
         """Whether no private column costs more than the multipliers allow, in exact arithmetic."""
         capped = cast(CappedStatement, statement)
         if self.slope.shape != capped.matrix.shape or any(b and b < 0 for b in capped.reach):
+            return False
+        if not are_finite(self.slope, self.line):  # a search that went astray
             return False
         condition = _Condition.of(capped, self)
         if isinstance(cone, ColumnRays):

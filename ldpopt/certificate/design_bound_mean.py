@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ldpopt.certificate.design_statement import Cone, Statement
-from ldpopt.certificate.integers import Integers, Rationals
+from ldpopt.certificate.integers import Integers, Rationals, are_finite
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import RayList
@@ -59,6 +59,8 @@ class MeanBound:
         by the notion. False if the workload is not a multiple of one row plus constants, or the
         cone is not that of pure privacy.
         """
+        if not are_finite(self.numbers, self.slope, self.line):  # a search that went astray
+            return False
         if isinstance(cone, RayList) or _factor(statement, self.numbers) is None:
             return False
         k = Rationals.of(self.slope)

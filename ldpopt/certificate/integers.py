@@ -91,6 +91,13 @@ class Rationals:
         )
 
 
+def are_finite(*arrays: Any) -> bool:
+    """Whether all floats of some arrays are numbers, so that they can be read exactly; None has
+    none.
+    """
+    return all(bool(np.isfinite(array).all()) for array in arrays if array is not None)
+
+
 def fraction_bits(array: Float) -> int:
     """Number of fractional bits, at least 0, with which every float of an array is exact.
 

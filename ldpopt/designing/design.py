@@ -210,7 +210,7 @@ def _with_note_on_shuffling(best: AnyDesign, epsilon: Any) -> AnyDesign:
         return best
     try:
         is_same = best.mechanism.digest == getattr(proved, "digest", None)
-    except StatementError:  # its reports are too many to list
+    except (StatementError, NotRepresentableError):  # its reports are too many to list
         is_same = False
     return best if is_same else replace(best, notes=(*best.notes, OTHER_SHUFFLED))
 

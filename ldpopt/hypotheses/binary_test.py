@@ -27,7 +27,7 @@ from ldpopt.foundation.numbers import (
     whole_number,
 )
 from ldpopt.hypotheses.result import TwoHypothesesResult
-from ldpopt.hypotheses.scores import RELATIVE, Scores, binomial_tail, critical_counts
+from ldpopt.hypotheses.scores import Scores, binomial_power, critical_counts
 from ldpopt.hypotheses.sequential import SequentialTest, expected_people
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.polytope.convex import best_channel
@@ -136,8 +136,8 @@ class BinaryTest(HasFacts):
         Raises
         ------
         StatementError
-            If a share is not between 0 and 1, power is not above level, or more than 10^9 people
-            are needed.
+            If a share is not between 0 and 1, power is not above level, more than 10^9 people are
+            needed, or a share is below the rounding of probabilities.
 
         Notes
         -----
@@ -150,9 +150,7 @@ class BinaryTest(HasFacts):
         213
         """
         level, power = _promises(level, power)
-        start = math.ceil(self._start(level, power))
-        if start > MAX_PEOPLE:
-            raise _too_many(start)
+        start = self._require_people(level, power)
         if len(self.scores.levels) == 2:
             return self._first_of_binomial(start, level, power)
         return self._first_by_bisection(start, level, power)
@@ -236,7 +234,8 @@ class BinaryTest(HasFacts):
         Raises
         ------
         StatementError
-            If a share is not between 0 and 1, or power is not above level.
+            If a share is not between 0 and 1, power is not above level, or about 10^9 people are
+            needed.
 
         Examples
         --------
@@ -245,6 +244,7 @@ class BinaryTest(HasFacts):
         14
         """
         level, power = _promises(level, power)
+        self._require_people(level, power)
         scores = self.scores
         means = scores.moments(scores.first)[0], scores.moments(scores.second)[0]
         people = expected_people(-math.log(level), math.log1p(-power), means)
@@ -252,9 +252,14 @@ class BinaryTest(HasFacts):
 
     def facts(self) -> Facts:
         """People for the usual level and power, the divergence with its bound, the mechanism."""
-        parts: list[Any] = [("people, level 5 %, power 90 %", self.people())]
-        first, second = self.sequential().expected_people
-        parts.append(("sequential: mean people", f"{first:,.0f} (first), {second:,.0f} (second)"))
+        usual = "people, level 5 %, power 90 %"
+        start = self._start(0.05, 0.9)
+        parts: list[Any] = [(usual, f"about {start:.3g}")]
+        if start <= MAX_PEOPLE / 2:  # near the limit `people` may refuse
+            parts = [(usual, self.people())]
+            first, second = self.sequential().expected_people
+            means = f"{first:,.0f} (first), {second:,.0f} (second)"
+            parts.append(("sequential: mean people", means))
         if self.optimum is not None:
             parts += [("divergence", self.optimum.value), ("bound", float(self.optimum.bound))]
         channel = self.mechanism.facts().parts
@@ -283,8 +288,15 @@ class BinaryTest(HasFacts):
         mean_1, spread_1 = scores.moments(scores.second)
         distance = mean_1 - mean_0
         normal = NormalDist()
-        reach = normal.inv_cdf(1 - level) * spread_0 + normal.inv_cdf(power) * spread_1
+        reach = -normal.inv_cdf(level) * spread_0 + normal.inv_cdf(power) * spread_1
         return max(1.0, (reach / distance) ** 2) if reach > 0 else 1.0
+
+    def _require_people(self, level: float, power: float) -> int:
+        """The number of people where the search begins; more than there are is refused."""
+        start = math.ceil(self._start(level, power))
+        if start > MAX_PEOPLE:
+            raise _too_many(start)
+        return start
 
     def _first_of_binomial(self, start: int, level: float, power: float) -> int:
         """The first number from a start on with level and power, where reports count as 0 or 1."""
@@ -294,7 +306,7 @@ class BinaryTest(HasFacts):
         for low in range(start, MAX_PEOPLE + 1, CHUNK):
             people = np.arange(low, min(low + CHUNK, MAX_PEOPLE + 1))
             counts = critical_counts(people, first, level)
-            reached = binomial_tail(people, second, counts) * (1 - RELATIVE)
+            reached = binomial_power(people, second, counts)
             if (reached >= power).any():
                 return int(people[np.argmax(reached >= power)])
         raise _too_many(MAX_PEOPLE)
@@ -303,7 +315,15 @@ class BinaryTest(HasFacts):
         """A number from a start on with level and power, beside one without."""
 
         def holds(people: int) -> bool:
-            return self.scores.law(people).power(level) >= power
+            law = self.scores.law(people)
+            if min(level, 1 - power) <= law.doubt:
+                raise StatementError(
+                    f"level = {level:g} or 1 - power = {1 - power:.2g} is below the rounding of "
+                    f"the law of {people:,} reports, {law.doubt:.2g}",
+                    code="rounding",
+                    do="allow a larger level, or a smaller power",
+                )
+            return law.power(level) >= power
 
         if holds(start):
             return start

@@ -33,6 +33,7 @@ MAX_WINDOW = 1 << 22  # sums whose probabilities are kept at once
 OUTSIDE = 1e-18  # probability of the sums outside of the window
 ROUNDING = 2.0**-48  # of a probability, for each report whose law is multiplied
 RELATIVE = 1e-9  # rounding of a binomial tail, in proportion
+UNIT = 2.0**-53  # of a difference from 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +131,14 @@ class SumLaw:
         """A lower bound of the probability, under the second hypothesis, of a sum that is
         critical at a level.
         """
-        reached = self._tails[1]
-        critical = self.critical(level)
-        return max(0.0, reached.at(critical) - reached.doubt(critical))
+        return max(0.0, self._tails[1].above(self.critical(level)))
+
+    @property
+    def doubt(self) -> float:
+        """What no level is below, and no power nearer to 1: the rounding of the law; 0 if its
+        tails are known in proportion.
+        """
+        return 0.0 if len(self.first) == 2 else WindowTail.rounding(self.people)
 
 
 class SumTail(Protocol):
@@ -143,6 +149,9 @@ class SumTail(Protocol):
 
     def doubt(self, total: int) -> float:
         """How much rounding may have changed it."""
+
+    def above(self, total: int) -> float:
+        """A lower bound of the probability."""
 
     def first_below(self, level: float) -> int:
         """The least sum whose probability, with its doubt, is at most a level."""
@@ -162,6 +171,10 @@ class BinomialTail:
     def doubt(self, total: int) -> float:
         """A part of it."""
         return RELATIVE * self.at(total)
+
+    def above(self, total: int) -> float:
+        """From the smaller one of it and of what it misses."""
+        return float(binomial_power(self.people, float(self.law[1]), total))
 
     def first_below(self, level: float) -> int:
         """By a search from the normal approximation."""
@@ -199,7 +212,16 @@ class WindowTail:
 
     def doubt(self, total: int) -> float:
         """What is outside of the window, and the rounding of the power."""
-        return OUTSIDE + self.people * ROUNDING
+        return self.rounding(self.people)
+
+    @staticmethod
+    def rounding(people: int) -> float:
+        """The doubt of every probability of a number of people."""
+        return OUTSIDE + people * ROUNDING
+
+    def above(self, total: int) -> float:
+        """The probability less its doubt."""
+        return self.at(total) - self.doubt(total)
 
     def first_below(self, level: float) -> int:
         """The tail falls, so that it is the place of the first that is small enough."""
@@ -217,6 +239,14 @@ def binomial_tail(people: Any, chance: float, counts: Any) -> Float:
     return np.asarray(np.where(counts < 1, 1.0, np.where(counts > people, 0.0, reached)))
 
 
+def binomial_power(people: Any, chance: float, counts: Any) -> Float:
+    """A lower bound of the tail, from the smaller one of it and of what it misses."""
+    people, counts = np.broadcast_arrays(people, counts)
+    reached = binomial_tail(people, chance, counts) * (1 - RELATIVE)
+    missed = binomial_tail(people, 1 - chance, people - counts + 1) * (1 + RELATIVE)
+    return np.asarray(np.maximum(reached, 1 - missed - UNIT))
+
+
 def critical_counts(people: Any, chance: float, level: float) -> Any:
     """For each number of people the least count that at most a share ``level`` of all samples
     reach.
@@ -226,7 +256,7 @@ def critical_counts(people: Any, chance: float, level: float) -> Any:
         return binomial_tail(people, chance, counts) * (1 + RELATIVE) <= level
 
     spread = np.sqrt(people * chance * (1 - chance))
-    z = NormalDist().inv_cdf(1 - level)
+    z = -NormalDist().inv_cdf(level)
     counts = np.clip(np.floor(people * chance + z * spread), 0, people).astype(np.int64)
     while (is_low := ~is_rare(counts)).any():  # more than all people never report
         counts = counts + is_low

@@ -82,6 +82,13 @@ def _hellinger(z: Float, q: Float, p: Float) -> Float:
         return np.where(z == 0, 0.0, root**2)
 
 
+def _hellinger_conjugate(u: Float) -> Float:
+    """The conjugate, infinite from 1 on."""
+    slopes = np.asarray(u, np.float64)
+    infinite = np.full(slopes.shape, np.inf)
+    return np.asarray(np.divide(slopes * slopes, 1 - slopes, out=infinite, where=slopes < 1))
+
+
 def _hellinger_slope(z: Float, q: Float, p: Float) -> Float:
     # 1 - sqrt(q / p), without cancellation near q
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,7 +109,7 @@ FORMS: dict[str, Form] = {
     "squared_hellinger": Form(
         _hellinger,
         _hellinger_slope,
-        lambda u: u * u / (1 - u),
+        _hellinger_conjugate,
     ),
     "total_variation": Form(
         lambda z, q, p: np.abs(z) / 2,

@@ -399,6 +399,8 @@ def test_other_mechanisms_of_that_budget_say_so() -> None:
     assert any("shuffled" in note for note in pairs.notes)
     assert float(accounting.shuffled(pairs.mechanism, 1000).delta_lower(0.1)) > 1e-6
     assert accounting.shuffled(mechanism, 1000).delta(0.1) <= 1e-6
+    unlisted = lo.design(lo.Workload.frequencies(100), notion)  # whose reports are not listed
+    assert any("shuffled" in note for note in unlisted.notes)
     plain = lo.design(lo.Workload.frequencies(10), lo.PureLDP(float(budget)))
     assert not any("shuffled" in note for note in plain.notes)
 

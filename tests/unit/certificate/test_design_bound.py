@@ -105,6 +105,16 @@ def test_costs_that_are_just_the_allowed_ones_hold():
     assert NOTHING.holds(PREFIX, Fraction(1, 3))
 
 
+@pytest.mark.parametrize("no_number", [np.nan, np.inf, -np.inf])
+def test_multipliers_that_are_no_numbers_prove_nothing(no_number):
+    """They were read as if they were whole numbers."""
+    line = np.array([1.0, 1.0, 1.0])
+    assert FormBound(np.zeros((3, 3)), line).holds(PREFIX, Fraction(1, 3))
+    assert not FormBound(np.full((3, 3), no_number), line * 1e60).holds(PREFIX, Fraction(1, 3))
+    line[0] = abs(no_number)
+    assert not FormBound(np.zeros((3, 3)), line).holds(PREFIX, Fraction(1, 3))
+
+
 def test_sets_are_listed_up_to_the_limit(monkeypatch):
     multipliers = FormBound(np.eye(3), np.array([50.0, 25.0, 25.0]))
     for most, holds in ((3, True), (2, False)):

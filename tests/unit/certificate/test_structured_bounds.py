@@ -182,6 +182,10 @@ def test_the_bound_of_a_mean_is_that_of_the_definition(seed: int) -> None:
     for wrong in (numbers + 2.0**-40 * np.eye(n)[0], np.zeros(n), numbers[1:]):
         assert not replace(enough, numbers=wrong).holds(statement, F(1, 3))
     assert replace(enough, numbers=numbers + 5.0).holds(statement, F(1, 3))
+    for no_number in (np.nan, np.inf, -np.inf):
+        part = np.where(np.arange(n) == 0, no_number, 0.0)
+        assert not replace(enough, slope=part).holds(statement, F(1, 3))
+        assert not replace(enough, line=enough.line + np.abs(part)).holds(statement, F(1, 3))
     one = np.arange(n)[None] ** 3.0 + numbers
     assert not enough.holds(Statement.of(one, weights, AnswerClasses.of(one)), F(1, 3))
 

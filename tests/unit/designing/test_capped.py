@@ -139,6 +139,23 @@ def test_the_condition_is_decided_as_by_its_definition(seed: int) -> None:
         assert bound.holds(statement, base) == plain_holds(statement, bound, base)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_multipliers_that_are_no_numbers_prove_nothing(wrong: float) -> None:
+    """They were read as if they were whole numbers."""
+    everyone = np.arange(3)
+    statement = CappedStatement.of(
+        np.eye(3), np.full(3, 1 / 3), np.full(3, 9.0), AnswerClasses(everyone, everyone)
+    )
+    base = least_ratio(lo.PureLDP(1.0).epsilon)
+    assert CappedBound(np.zeros((3, 3)), np.zeros(3)).holds(statement, base)
+    for row in range(3):
+        slope, line = np.zeros((3, 3)), np.zeros(3)
+        slope[row, 0] = wrong
+        assert not CappedBound(slope, np.ones(3)).holds(statement, base)
+        line[row] = wrong
+        assert not CappedBound(np.zeros((3, 3)), line).holds(statement, base)
+
+
 def test_more_answers_are_proved_for_single_numbers_only() -> None:
     best = lo.design(lo.Workload.mean(np.arange(30) / 29), lo.PureLDP(1.0), influence=1.7)
     assert best.relative_gap <= 1e-6

@@ -132,3 +132,10 @@ def test_a_design_is_shown_in_a_line(workload: lo.Workload, more: dict[str, Any]
     assert text.startswith(f"{type(best).__name__}({workload.shape[0]} ")
     assert f"relative gap {best.relative_gap:.2g})" in text
     assert len(text) < 120
+
+
+def test_a_tiny_budget_is_proved_without_a_warning() -> None:
+    """The values are a million times the answers; multipliers beyond the floats are passed over."""
+    best = lo.design(lo.Workload.frequencies(3), lo.PureLDP(1e-6), liars=0.05, people=1000)
+    assert best.relative_gap < 1e-3
+    assert best.certificate.recheck() == ()

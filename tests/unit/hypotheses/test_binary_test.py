@@ -195,6 +195,53 @@ def test_what_is_refused() -> None:
         test.test({"no": 3})
 
 
+@pytest.mark.parametrize(
+    ("level", "power"), [(1e-300, 0.9), (1e-16, 0.9), (0.05, 1 - 1e-12), (0.05, 1 - 2.0**-53)]
+)
+def test_levels_near_0_and_powers_near_1_have_their_people(level: float, power: float) -> None:
+    """Two ratios: by sums of binomial terms in integers, at the people found and with one less."""
+    test = best([0.9, 0.1], [0.1, 0.9], 3.0)
+    people = test.people(level, power)
+    law = test.scores.law(1)
+    first, second = (Fraction(float(masses[1])) for masses in (law.first, law.second))
+
+    def terms(chance: Fraction) -> list[int]:
+        """The probabilities of each number of ones, times the denominator to the power people."""
+        one, other = chance.numerator, chance.denominator - chance.numerator
+        return [math.comb(people, k) * one**k * other ** (people - k) for k in range(people + 1)]
+
+    tails = list(itertools.accumulate(reversed(terms(first))))  # from the top down
+    rare = [tail <= Fraction(level) * first.denominator**people for tail in tails]
+    critical = people - sum(rare) + 1
+    missed = Fraction(sum(terms(second)[:critical]), second.denominator**people)
+    assert missed <= 1 - Fraction(power)
+    found = test.power(people, level)
+    assert Fraction(found) <= 1 - missed
+    assert 1 - found == pytest.approx(float(missed), rel=1e-6, abs=2.0**-52)
+
+
+def test_shares_below_the_rounding_of_the_law_are_refused() -> None:
+    """Several ratios: the law of the sum is known to so many digits, and no more people help."""
+    test = best([0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5], 5.0)
+    assert len(test.scores.levels) > 2
+    for level, power in ((1e-300, 0.9), (0.05, 1 - 1e-15)):
+        with refused("rounding"):
+            test.people(level, power)
+    assert test.power(test.people(1e-9, 0.99), 1e-9) >= 0.99
+
+
+def test_hypotheses_that_hardly_differ_are_shown_and_have_no_sequential_test() -> None:
+    test = best([0.5, 0.5], [0.5 + 1e-12, 0.5 - 1e-12], 1.0)
+    shown = dict(part for part in test.facts().parts if isinstance(part, tuple))
+    # 4 (z + z)^2 / (2 d tanh(epsilon / 2))^2 / 4, with d = 1e-12
+    right = 8.5638 / (2e-12 * math.tanh(0.5)) ** 2
+    assert float(shown["people, level 5 %, power 90 %"].removeprefix("about ")) == pytest.approx(
+        right, rel=0.01
+    )
+    with refused("people"):
+        test.sequential()
+
+
 def test_facts_and_the_printed_form() -> None:
     test = best(*tilted(4), 1.0)
     text = str(test.facts())

@@ -166,3 +166,10 @@ def test_wrong_arguments_are_rejected():
         mutual_information([0.5, 0.5]).value(np.eye(3))
     with refused("infinite-value"):
         best_channel(f_divergence([0.5, 0.5], [1.0, 0.0]), 9000.0)
+
+
+@pytest.mark.parametrize("epsilon", [40.0, 100.0, 700.0])
+def test_a_hellinger_distance_at_a_large_budget_has_a_bound_without_a_warning(epsilon):
+    found = best_channel(f_divergence([1.0, 0.0], [0.0, 1.0], "squared_hellinger"), epsilon)
+    assert 1.99999 < found.value <= 2
+    assert float(found.bound) >= 2

@@ -155,7 +155,7 @@ def _kept(program: CappedProgram, searched: _Searched, within: Float) -> CappedO
     optimum = CappedOptimum(best, program.vectors, theta, values, rounds, False)
     for near, share in product(AT_CAP, KEPT):
         is_at = np.abs(values) > limits * (1 - near)
-        moved = np.where(is_at, np.sign(values) * limits, values)
+        moved = np.where(is_at, np.copysign(limits, values), values)
         kept = mass > share
         if not kept.any():
             continue
