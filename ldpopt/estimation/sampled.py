@@ -405,8 +405,9 @@ class ReportNoise:
         inverse: Float | None,
         chosen: Any = None,
     ) -> ReportNoise | None:
-        """That of an estimator; None without a left inverse, whose rows are 0 for answers that
-        depend on others.
+        """That of an estimator; None without a left inverse of all answers.
+
+        If the rows of a channel are dependent, the rows of ``inverse`` for some answers are 0.
         """
         if inverse is None or not (inverse != 0).any(axis=1).all():
             return None
