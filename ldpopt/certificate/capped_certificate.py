@@ -28,11 +28,22 @@ from ldpopt.certificate.design_statement import AnswerClasses, cone_of
 from ldpopt.certificate.listed_claim import ListedClaim
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.display import shown
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, frozen, require_choice, require_kind, shaped_array
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.workload import Workload
+
+
+def caps_in_words(caps: Float, influence: Fraction) -> str:
+    """Caps in words, and the largest influence exactly, rounded up."""
+    some = caps[np.isfinite(caps)]
+    ends = np.unique([some.min(), some.max()]) if len(some) else np.array([np.inf])
+    text = " to ".join(shown(end, 9) for end in ends.tolist())
+    many = f"{len(some):,} of {len(caps):,} numbers"
+    who = "each number" if len(some) == len(caps) else many
+    return f"{text} for {who}; {shown(round_up(influence), 9)} is reached"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -119,6 +130,11 @@ class CappedCertificate(ListedClaim):
     def influence(self) -> tuple[Fraction, ...]:
         """The influence of a report on each number, exactly."""
         return influence_of_values(self.workload.matrix, self.values)
+
+    @property
+    def within(self) -> list[tuple[str, str]]:
+        """The caps, and the largest influence that is reached."""
+        return [("influence at most", caps_in_words(self.caps, max(self.influence)))]
 
     def _above(self) -> list[str]:
         """The first number whose influence is above its cap."""

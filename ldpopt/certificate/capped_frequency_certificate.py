@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ldpopt.certificate.capped_certificate import caps_in_words
 from ldpopt.certificate.design_bound import NoBound, read_bound
 from ldpopt.certificate.design_bound_sizes import SizesBound, SizesStatement
 from ldpopt.certificate.design_claim import UnlistedClaim, read_pure
@@ -146,6 +147,11 @@ class CappedFrequencyCertificate(UnlistedClaim):
             Fraction(float(self.values.max())) - low,
             high - Fraction(float(self.values.min())),
         )
+
+    @property
+    def within(self) -> list[tuple[str, str]]:
+        """The cap, and the influence that is reached."""
+        return [("influence at most", caps_in_words(np.array([self.cap]), self.influence))]
 
     def _above(self) -> list[str]:
         """That the influence is above its cap."""

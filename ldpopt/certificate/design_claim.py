@@ -85,10 +85,16 @@ class DesignClaim(HasFacts, ABC):
         parts: list[Part] = [
             Table(["", f"{self.objective.replace('_', '-')} variance"], rows, digits=15)
         ]
+        parts += self.within
         parts.append(("audit", self.audit.numbers_text(12)))
         return Facts(
             f"{k:,} numbers of {n:,} answers, {self.reports}, {privacy_text(self.privacy)}", parts
         )
+
+    @property
+    def within(self) -> list[tuple[str, str]]:
+        """Of which designs the bound is, if not of all, and what else is claimed, in words."""
+        return []
 
     @property
     def gap(self) -> Fraction:

@@ -20,6 +20,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from ldpopt.certificate.capped_statement import CappedStatement
 from ldpopt.certificate.design_bound_capped import CappedBound
 from ldpopt.certificate.design_statement import AnswerClasses, cone_of
 from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.display import shown
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 
@@ -110,6 +112,34 @@ class ErrorWithLiars:
     def excess(self) -> float:
         """By which part the mean squared error may be above the least one, rounded up."""
         return round_up(1 - self.least / self.criterion) if self.criterion else 0.0
+
+    @property
+    def root_mean_square(self) -> float:
+        """The root of the mean squared error that is claimed."""
+        return sqrt(self.criterion)
+
+    @property
+    def within(self) -> list[tuple[str, str]]:
+        """Those of the design, and the error with liars beside the least one."""
+        parts: list[tuple[str, str]] = super().within  # type: ignore[misc]
+        text = (
+            f"{100 * self.share:g} % of {self.people:,} people may send anything: root mean "
+            f"squared error {shown(self.root_mean_square, 4)}, the square at most "
+            f"{100 * self.excess:.2g} % above the least one"
+        )
+        if self.share:
+            # half of the span of each number, as an influence that has this error without reports
+            of_middles = self._error(Fraction(0), 1 / (2 * Fraction(self.share)))
+            if self.criterion >= of_middles:
+                text += (
+                    "; the middle of the range of each number, without reports, errs by at most "
+                    f"{shown(sqrt(of_middles), 4)}"
+                )
+        return [*parts, ("with liars", text)]
+
+    @abstractmethod
+    def _error(self, variance: Fraction, spans: Fraction) -> Fraction:
+        """The criterion of a variance and an influence in spans."""
 
     @abstractmethod
     def _criterion(self) -> Fraction:

@@ -176,6 +176,7 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
         key: float(value)
         for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()
     }
+    data |= {key.replace(" ", "_"): text for key, text in claim.within}
     _recheck_claim(claim, name or file, data, json)
     require_gap(claim.relative_gap, gap)
 

@@ -5,9 +5,8 @@ left inverse.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import nan, sqrt
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from ldpopt.certificate.liars_certificate import ErrorWithLiars, LiarsCertificat
 from ldpopt.designing.record import Design
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.linear import estimator_of, is_partition
-from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.display import Facts, Part, shown
+from ldpopt.foundation.display import Facts
 from ldpopt.foundation.numbers import Float, frozen
 
 SAME = 1e-6  # by which the values of a report may differ from the sum 1
@@ -94,8 +92,7 @@ class CappedDesign(Design, certificate=CappedCertificate):
         """Those of a design, with its caps."""
         facts = super().facts()
         *parts, remark = facts.parts
-        more: list[Part] = [("influence at most", self._caps_text)]
-        more += with_liars_in_words(self.certificate)
+        more = list(self.certificate.within)
         if is_partition(self.wanted) and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])
@@ -107,38 +104,10 @@ class CappedDesign(Design, certificate=CappedCertificate):
         """
         return root_mean_square_of(self.certificate)
 
-    @property
-    def _caps_text(self) -> str:
-        """The caps in words, and the largest influence exactly rounded up."""
-        caps = np.unique(self.caps)
-        largest = max(self.certificate.influence)
-        if len(caps) == 1:
-            return cap_in_words(float(caps[0]), largest)
-        most = shown(round_up(largest), 9)
-        return f"{shown(float(caps[0]), 9)} to {shown(float(caps[-1]), 9)}; {most} is reached"
-
-
-def cap_in_words(cap: float, influence: Fraction) -> str:
-    """A common cap in words, and the largest influence exactly rounded up."""
-    most = shown(round_up(influence), 9)
-    return f"{shown(cap, 9)} for each number; {most} is reached"
-
 
 def root_mean_square_of(claim: Any) -> float:
     """The root of the mean squared error with liars that a certificate proves; nan without."""
-    return sqrt(claim.criterion) if isinstance(claim, ErrorWithLiars) else nan
-
-
-def with_liars_in_words(claim: Any) -> list[Part]:
-    """The error with the liars for whom an influence was chosen, if it was for some."""
-    if not isinstance(claim, ErrorWithLiars):
-        return []
-    root = root_mean_square_of(claim)
-    text = (
-        f"{100 * claim.share:g} % of {claim.people:,} people may send anything: root mean squared "
-        f"error {shown(root, 4)}, the square at most {100 * claim.excess:.2g} % above the least one"
-    )
-    return [("with liars", text)]
+    return claim.root_mean_square if isinstance(claim, ErrorWithLiars) else nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,9 +16,7 @@ from ldpopt.certificate.liars_frequency_certificate import LiarsFrequencyCertifi
 from ldpopt.designing.capped_design import (
     CHANGED_SUM,
     SAME,
-    cap_in_words,
     root_mean_square_of,
-    with_liars_in_words,
 )
 from ldpopt.designing.sizes_band import SizesBand
 from ldpopt.designing.sizes_counts import SizesCounts
@@ -28,7 +26,7 @@ from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.influence import Influence
 from ldpopt.estimation.liars import read_liars, widened
 from ldpopt.foundation.budget import round_up
-from ldpopt.foundation.display import Facts, Part
+from ldpopt.foundation.display import Facts
 from ldpopt.foundation.numbers import Float, frozen, shaped_array, whole_number
 from ldpopt.frequencies.subset_selection import MAX_LISTED_SETS
 from ldpopt.frequencies.support import ScaledBand
@@ -92,9 +90,7 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
         """Those of every design, with the cap."""
         facts = super().facts()
         *parts, remark = facts.parts
-        claim = self.certificate
-        more: list[Part] = [("influence at most", cap_in_words(claim.cap, claim.influence))]
-        more += with_liars_in_words(claim)
+        more = list(self.certificate.within)
         if self.unit == 1 and not self.sums_to_one:
             more.append(("sums", CHANGED_SUM))
         return Facts(facts.title, [*parts, *more, remark])

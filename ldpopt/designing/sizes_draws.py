@@ -17,11 +17,11 @@ from ldpopt.certificate.capped_frequency_certificate import CappedFrequencyCerti
 from ldpopt.designing.record import CertifiedDraws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import any_array, positions, quoted
+from ldpopt.foundation.numbers import any_array, positions
 from ldpopt.frequencies.subset_selection import SetCodec, SubsetSelection
 from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, CHUNK, Random, chunks, whole_words
-from ldpopt.tables.coding import Codes, is_missing
+from ldpopt.tables.coding import Codes
 
 FILLED = -1  # in a row of a smaller set
 
@@ -158,6 +158,12 @@ class SizesCodec(SetCodec):
 
     randomizer: Any
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the sets."""
+        sizes: tuple[int, ...] = self.randomizer.certificate.randomizer.sizes
+        return sizes
+
     def sets(self, codes: Codes, source: Draws) -> NDArray[Any]:
         """Draw the reports of answers, none of which is missing."""
         return np.asarray(self.randomizer.draw(codes, source))
@@ -168,29 +174,3 @@ class SizesCodec(SetCodec):
         starts = np.zeros(len(rows) + 1, dtype=np.int32)
         np.cumsum(is_entry.sum(axis=1), out=starts[1:])
         return starts, rows[is_entry]
-
-    def _read(
-        self, column: Any, where: str, first_row: int
-    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Read the sets in a column, filled up to the largest size, and which entries are not
-        missing.
-        """
-        texts = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
-        sizes = self.randomizer.certificate.randomizer.sizes
-        is_report = np.array([not is_missing(text, True) for text in texts], dtype=bool)
-        rows = np.flatnonzero(is_report).tolist()
-        sets = np.full((len(rows), self.randomizer.size), FILLED, dtype=np.int64)
-        for place, row in enumerate(rows):
-            parts = str(texts[row]).split(" ")
-            if len(parts) not in sizes or not all(
-                part.isascii() and part.isdigit() and len(part) < 10 for part in parts
-            ):
-                raise StatementError(
-                    f"the report{quoted(texts[row])} is not a set of "
-                    f"{' or '.join(map(str, sizes))} positions",
-                    code="set",
-                    where=f"{where}, row {first_row + row}",
-                    do="pass what privatize wrote",
-                )
-            sets[place, : len(parts)] = [int(part) for part in parts]
-        return sets, is_report

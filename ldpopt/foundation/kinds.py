@@ -27,7 +27,7 @@ SURVEY = FileKind("a survey in JSON", ("a survey",), "`ldpopt survey --help` lis
 STATED_SURVEY = FileKind("a survey in TOML", (), "`ldpopt survey solve FILE` reads it")
 STATED_MODEL = FileKind("a model in TOML", (), "")
 MECHANISM = FileKind("a mechanism", ("a mechanism",), "`ldpopt audit FILE` reads it")
-DESIGN = FileKind("a design", ("a mechanism", "a certificate"), "`ldpopt audit FILE` reads it")
+DESIGN = FileKind("a design", ("a mechanism", "a certificate"), "`ldpopt certify FILE` reads it")
 TABLE = FileKind("a table", ("a table",), "`ldpopt privatize` and `ldpopt estimate` read tables")
 FORMATS = {  # how the format begins that a file in JSON states
     "ldpopt survey ": SURVEY,

@@ -232,6 +232,11 @@ class SetCodec(LabelCodec):
     randomizer: SubsetSelection
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the sets."""
+        return (self.randomizer.size,)
+
+    @property
     def no_reports(self) -> NDArray[np.int64]:
         """An empty array of reports."""
         return np.empty((0, self.randomizer.size), dtype=np.int64)
@@ -290,25 +295,27 @@ class SetCodec(LabelCodec):
     def _read(
         self, column: Any, where: str, first_row: int
     ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Read the sets in a column, shape (N, k), and which entries are not missing."""
+        """Read the sets in a column, shape (N, k), filled up with -1 if there are smaller ones, and
+        which entries are not missing.
+        """
         texts = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
-        size = self.randomizer.size
+        known = self.sizes
         is_report = np.array([not is_missing(text, True) for text in texts], dtype=bool)
         rows = np.flatnonzero(is_report).tolist()
-        sets = np.empty((len(rows), size), dtype=np.int64)
+        sets = np.full((len(rows), max(known)), -1, dtype=np.int64)
         for place, row in enumerate(rows):
             parts = str(texts[row]).split(" ")
-            if len(parts) != size or not all(
+            if len(parts) not in known or not all(
                 part.isascii() and part.isdigit() and len(part) < 10 for part in parts
             ):
                 if {*texts} <= {text_of(answer) for answer in self.randomizer.inputs}:
                     raise answers_not_reports(where)
-                problem = f"the report{quoted(texts[row])} is not a set of {size} positions"
+                size = " or ".join(map(str, known))
                 raise StatementError(
-                    problem,
+                    f"the report{quoted(texts[row])} is not a set of {size} positions",
                     code="report-set",
                     where=f"{where}, row {first_row + row}",
                     do="pass what privatize wrote",
                 )
-            sets[place] = [int(part) for part in parts]
+            sets[place, : len(parts)] = [int(part) for part in parts]
         return sets, is_report

@@ -61,7 +61,10 @@ FORM = (
     "a mechanism has the keys inputs, outputs and channel, as `ldpopt solve MODEL -o "
     "FILE` writes them"
 )
-UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
+UNSOLVED = (
+    "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism, `ldpopt design "
+    "MODEL -o FILE` that of a workload"
+)
 
 
 def write_mechanism(

@@ -72,6 +72,42 @@ def test_a_design_for_liars_says_which_error_is_left(model: Path) -> None:
     assert data["value"] == pytest.approx(made.value, rel=1e-6)
 
 
+@pytest.mark.parametrize("answers", [3, 24])
+def test_the_recheck_of_a_design_says_of_which_designs_the_bound_is(
+    answers: int, tmp_path: Path
+) -> None:
+    workload = lo.Workload.frequencies(answers)
+    privacy = lo.PureLDP(1.0)
+    path = tmp_path / "design.json"
+    best = lo.design(workload, privacy, liars=0.02, people=4000)
+    best.save(path)
+    text = words("certify", path)
+    assert f"{best.influence.largest:.9g}" in text.partition("influence at most: ")[2]
+    error = f"root mean squared error {best.root_mean_square:.4g}"
+    assert f"2 % of 4,000 people may send anything: {error}" in text
+    data = cli_json("certify", path)
+    assert error in data["with_liars"]
+    lo.design(workload, privacy).save(path)
+    assert "influence" not in words("certify", path)
+    assert "with_liars" not in cli_json("certify", path)
+
+
+@pytest.mark.parametrize(("share", "is_of_no_use"), [(0.1, False), (0.6, True)])
+def test_so_many_liars_that_reports_are_of_no_use_are_named(
+    share: float, is_of_no_use: bool
+) -> None:
+    workload = 3 * lo.Workload.frequencies(24)
+    best = lo.design(workload, lo.PureLDP(2.0), liars=share, people=1000)
+    assert (best.root_mean_square >= 1.5) == is_of_no_use
+    assert ("without reports, errs by at most 1.5" in str(best.facts())) == is_of_no_use
+
+
+def test_caps_of_some_numbers_are_counted() -> None:
+    workload = lo.Workload.prefix(LEVELS)
+    best = lo.design(workload, lo.PureLDP(1.0), influence={workload.names[0]: 2.2})
+    assert "2.2 for 1 of 3 numbers" in str(best.facts())
+
+
 def test_a_test_prints_people_power_and_mechanism(tmp_path: Path) -> None:
     path = tmp_path / "t.toml"
     path.write_text(TEST)

@@ -706,7 +706,7 @@ def test_at_least_is_rounded_down_and_at_most_up(number: Fraction, digits: int) 
 PRINTING = {
     *("facts", "notes", "_notes", "standing", "in_words", "numbers_text", "residual_facts"),
     *("_few_reports", "_cost_of_repair", "with_constant_report", "why_not_estimable"),
-    *("cap_in_words", "with_liars_in_words"),
+    *("caps_in_words", "within"),
 }
 """Functions whose texts are printed, beside all functions of the command line."""
 
@@ -769,10 +769,12 @@ ALWAYS = {
         "of a statement; budgets are divided for the last choice, they ascend"
     ),
     "each person spends _; _": "the audited odds of a person; with choices the largest",
-    "_ for each number; _ is reached": "of designs with one cap; both are in their certificate",
     "influence at most": "a heading of the caps of a design, which its certificate proves",
     "_ % of _ people may send anything: root mean squared error _, the square at most _ % above "
     "the least one": "of designs for liars only; both numbers are those of their certificate",
+    "; the middle of the range of each number, without reports, errs by at most _": (
+        "of designs for so many liars that the error of their certificate is above half of a span"
+    ),
     "; it takes all reports as true": "of p-values beside widened intervals, which are not widened",
     "Best of _ problems_": "a title; each has its own certificate",
     "a false report counts as _ people or more, by any mechanism": (

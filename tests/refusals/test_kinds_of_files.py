@@ -135,9 +135,11 @@ def test_answers_in_place_of_reports_are_refused_as_such(folder: Path) -> None:
         survey.estimate(table)
 
 
-def test_answers_in_place_of_sets_are_refused_as_such() -> None:
+@pytest.mark.parametrize("cap", [None, 2.7])
+def test_answers_in_place_of_sets_are_refused_as_such(cap: float | None) -> None:
     cities = [f"city {k}" for k in range(30)]
-    survey = lo.Survey({"city": lo.design(lo.Workload.frequencies(cities), lo.PureLDP(1.0))})
+    best = lo.design(lo.Workload.frequencies(cities), lo.PureLDP(1.0), influence=cap)
+    survey = lo.Survey({"city": best})
     with refused("answers"):
         survey.estimate(pd.DataFrame({"city": cities}))
     with refused("report-set"):

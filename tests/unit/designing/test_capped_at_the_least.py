@@ -8,6 +8,7 @@ from fractions import Fraction as F
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 import ldpopt as lo
@@ -52,3 +53,13 @@ def test_the_worst_case_of_a_path_at_its_free_influence(epsilon: float) -> None:
     best = lo.design(workload, privacy, objective="worst_case", influence=cap)
     proved(best, cap)
     assert best.value == pytest.approx(free.value, rel=2e-6)
+
+
+def test_the_least_influence_of_a_long_path_is_that_of_the_bit() -> None:
+    workload = lo.Workload.prefix(12)
+    privacy = lo.GraphDP(2.0, nx.path_graph(12))
+    least = lo.least_influence(workload, privacy)
+    # each share up to an answer is a yes or no, told by an edge of the path
+    assert least == pytest.approx((1 + 1 / np.tanh(1.0)) / 2, rel=3e-11)
+    best = lo.design(workload, privacy, influence=1.01 * least)
+    proved(best, 1.01 * least)

@@ -111,6 +111,7 @@ class _Inside:
     """A solution in the middle of the best ones."""
 
     low: float  # no design has a smaller factor
+    factor: float  # of the design
     columns: Float  # all columns of the program
     weights: Float  # theta, of each
     parts: Float  # values over the limits, of each and number
@@ -159,6 +160,7 @@ class _LeastProgram:
         spent = self.limits * (point.theta @ np.abs(vectors @ slope.T))
         return _Inside(
             self.low(slope, line, over),
+            1 / float(point.size[0]) if point.size[0] > 0 else np.inf,
             vectors,
             point.theta,
             point.products / (each * point.theta[:, None]),
@@ -192,6 +194,12 @@ class _LeastProgram:
             is_done = end.factor - low <= TOLERANCE * end.factor or self.deadline.is_over
             if is_done or not program.add(more, _signs(more, end.slope)):
                 break
+        is_close = inside.factor - inside.low <= TOLERANCE * inside.low < np.inf
+        if best is None and is_close:
+            # no vertex in floats: the design in the middle of the best ones has more reports
+            is_used = inside.weights > 0
+            weights = inside.weights[is_used]
+            return Least(inside.factor, low, inside.columns[is_used], weights, slope, line)
         if best is None:
             raise CertificateError(
                 "the linear program for the least influence has no solution in floats",

@@ -28,7 +28,7 @@ AT_CAP = (1e-5, 1e-7, 0.0)  # share of a cap within which a value is at it, in t
 LEAST_GAP = 1e-10  # smallest relative gap that floats reach
 KEPT = (1e-6, 1e-7, 1e-8, 1e-9, 0.0)  # probabilities of reports left out, in turn
 REACHED = 0.5  # share of the required gap at which a search is not done again with more digits
-MORE_WORK = 3e8  # products of a factor that keeps digits, about .2 s, up to which it is tried
+MORE_WORK = 1e8  # products of a factor that keeps digits, about .1 s, up to which it is tried
 
 
 @dataclass(frozen=True, eq=False)
