@@ -1,6 +1,6 @@
 """The sizes from which one method is faster than another, and what reuse saves, in CPU seconds.
 
-python benchmarks/choices.py [places] [events] [designs] [priors] [sweeps] [piqp]
+python benchmarks/choices.py [columns] [places] [events] [designs] [priors] [sweeps] [piqp]
 
 prints the tables of docs/measurements/choices.md; all parts take about ten minutes. Solvers run in
 this process, so that their seconds are counted: above 30 000 non-zeros `solve` starts another one.
@@ -85,6 +85,60 @@ def row(title: str, jobs: dict[str, Job], rounds: int = 3) -> None:
 
 def table(*headings: str) -> None:
     print(f"\n| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
+
+
+def small(kind: str, n: int, epsilon: float, objective: str) -> lo.Problem:
+    """A pure budget with random gains, distances, their squares, few gains, or equal ones."""
+    rng = np.random.default_rng(n)
+    prior = rng.dirichlet(np.ones(n))
+    steps = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / n
+    matrix = {
+        "random": lambda: rng.random((n, n)),
+        "identity": lambda: np.eye(n),
+        "distance": lambda: -steps,
+        "square": lambda: -(steps**2),
+        "sparse": lambda: rng.random((n, n)) * (rng.random((n, n)) < 0.1),
+        "ties": lambda: rng.integers(0, 3, (n, n)).astype(float),
+    }[kind]()
+    stated = prior if objective == "expected" else None
+    return lo.Problem(stated, lo.Utility(matrix), lo.PureLDP(epsilon), objective=objective)
+
+
+def columns() -> None:
+    """Ratios of extreme columns to the methods that `auto` would use without them."""
+    kinds = ("random", "identity", "distance", "square", "sparse", "ties")
+    limits = {
+        "others": lo.Limits(columns_entries=0, columns_worst_entries=0),
+        "columns": lo.Limits(columns_entries=10**6, columns_worst_entries=10**6),
+    }
+    for objective, sizes in {
+        "expected": (5, 10, 20, 30, 40, 50, 60, 70),
+        "worst_case": (5, 10, 20, 30, 40, 50, 60),
+    }.items():
+        table(f"{objective}, n", "others, s", "columns / others", "largest gaps", "failed")
+        for n in sizes:
+            ratios, others, gaps, failed = [], [], [0.0, 0.0], 0
+            for kind in kinds:
+                for epsilon in (0.05, 0.3, 1.0, 3.0, 6.0):
+                    seconds = {}
+                    for place, (name, limit) in enumerate(limits.items()):
+                        rounds = []
+                        for _ in range(3):
+                            began = time.process_time()
+                            answer = lo.solve(small(kind, n, epsilon, objective), limits=limit)
+                            gap = lo.certify(answer).relative_gap
+                            rounds.append(time.process_time() - began)
+                        seconds[name] = statistics.median(rounds)
+                        gaps[place] = max(gaps[place], gap)
+                        failed += name == "columns" and not answer.solver.startswith("columns")
+                    others.append(seconds["others"])
+                    ratios.append(seconds["columns"] / seconds["others"])
+            print(
+                f"| {n} | {statistics.median(others):.4f} | {statistics.median(ratios):.2f} "
+                f"({min(ratios):.2f} to {max(ratios):.2f}) | "
+                f"{gaps[0]:.0e}, {gaps[1]:.0e} | {failed} of {len(ratios)} |",
+                flush=True,
+            )
 
 
 def places() -> None:
@@ -229,7 +283,7 @@ def piqp() -> None:
         row(title, {name: proved(make, solver=name) for name in ("auto", "highs", "piqp")})
 
 
-PARTS = {part.__name__: part for part in (places, events, designs, priors, sweeps, piqp)}
+PARTS = {part.__name__: part for part in (columns, places, events, designs, priors, sweeps, piqp)}
 
 if __name__ == "__main__":
     print(f"ldpopt {lo.__version__}, load {os.getloadavg()}")

@@ -15,6 +15,7 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.columns import Columns
 
 SAME = 1e-12  # relative difference up to which two Gram matrices are the same
+LARGEST_KEY = 52  # answers whose sets are numbers that floats hold exactly
 LARGEST_GROUP = 4  # largest number of permutations that are averaged over one by one
 Permutations = Int
 
@@ -95,11 +96,22 @@ def all_images(shapes: Float, q: Float, permutations: Permutations) -> tuple[Flo
     """All images of columns, each with its share of the probability; equal images are joined."""
     images = np.vstack([shapes[:, order] for order in permutations])
     shares = np.tile(q / len(permutations), len(permutations))
-    distinct, place = np.unique(images, axis=0, return_inverse=True)
-    total: Float = np.bincount(place.ravel(), weights=shares, minlength=len(distinct)).astype(
-        np.float64
-    )
-    return distinct, total
+    first, place = _distinct(images)
+    total: Float = np.bincount(place, weights=shares, minlength=len(first)).astype(np.float64)
+    return images[first], total
+
+
+def _distinct(shapes: Float) -> tuple[Int, Int]:
+    """Places of the first of equal shapes, in their order, and for each shape the place of its
+    equals there.
+    """
+    n = shapes.shape[1]
+    is_set = n <= LARGEST_KEY and not ((shapes != 0) & (shapes != 1)).any()
+    # a set is a number, which is sorted in a tenth of the time of a row
+    keys = shapes @ 2.0 ** np.arange(n)[::-1] if is_set else shapes
+    axis = None if is_set else 0
+    _, first, place = np.unique(keys, axis=axis, return_index=True, return_inverse=True)
+    return first, place.ravel()
 
 
 class Blocks:

@@ -395,7 +395,7 @@ def test_copies_keep_their_labels():
 
 
 def test_a_matrix_looks_like_a_loss_by_its_labels_and_not_by_its_places():
-    with pytest.warns(UserWarning, match="is it a loss"):
+    with pytest.warns(UserWarning, match="a loss"):
         Problem(None, LOSS[list("CAB")], PureLDP(1.0), objective="worst_case")
     # true reports gain 3, 5 and 7
     gain = pd.DataFrame([[0.0, 3, 1], [1, 0, 5], [7, 2, 0]], list("ABC"), list("CAB"))
