@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names, codes, label_array, read_positions
 from ldpopt.foundation.numbers import Float, real_number, require_memory
-from ldpopt.foundation.seeds import words_of
+from ldpopt.foundation.seeds import generator_of, words_of
 from ldpopt.mechanism.exact_draws import (
     TOTAL,
     Codes,
@@ -138,7 +138,7 @@ class ResponseSampler(Sampler):
         table = np.ascontiguousarray(self.member_index, np.int64)
         members = np.ascontiguousarray(self.members, np.int64)
         masses = self.truth_mass, self.is_uniform, self.delta_mass
-        with words_of(rng) as generator:
+        with words_of(generator_of(rng)) as generator:
             other = np.empty(CHUNK, np.int64)
             draw_responses(answers, table, members, *masses, *generator, other, drawn)
 

@@ -44,13 +44,11 @@ def generator_of(
 
 
 @contextmanager
-def words_of(
-    rng: Random,
-) -> Iterator[tuple[int, int]]:
+def words_of(generator: np.random.Generator) -> Iterator[tuple[int, int]]:
     """The C function by which a generator draws a word of 64 bits, and the state that it takes, as
     addresses; nobody else draws from the generator meanwhile.
     """
-    bits: Any = generator_of(rng).bit_generator
+    bits: Any = generator.bit_generator
     interface = bits.ctypes
     with bits.lock:
         yield (

@@ -253,7 +253,7 @@ class AliasTable:
         """
         tables = self.threshold, self._early
         shifts = 64 - self.bits, self._low_bits, FIRST - self._cell_bits
-        with seeds.words_of(rng) as generator:
+        with seeds.words_of(seeds.generator_of(rng)) as generator:
             draw_reports(np.ascontiguousarray(rows), *tables, *shifts, *generator, drawn)
 
     def _draw_early(self, rows: Counts, drawn: Places) -> None:
