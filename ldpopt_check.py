@@ -27,7 +27,7 @@ The parts can be read in this order; the numbers are their first lines:
     7c. The mean positive part of a sum of many variables ................................ 4048
     7d. Many reports: masses on levels of the loss ....................................... 4205
     7e. Answers that depend on reports ................................................... 4449
-    8. Files, and the command line ....................................................... 4714
+    8. Files, and the command line ....................................................... 4716
 
 A function begins with its claim, as an inequality or equation where it has one. Names such as
 ``thm-estimation-bound`` are the labels of theorems in the documentation (docs/theory), where the
@@ -4648,7 +4648,9 @@ def apart(places):
 
 
 def largest_of(following, a):
-    """The largest value at ``a`` of all that may be asked and chosen, and the choice."""
+    """The largest value at ``a`` of all that may be asked and chosen, and the choice: the number of
+    the question, and in each of its parts that of the pair of answers.
+    """
     options = []
     for i, (parts, corners) in enumerate(following):
         total = 0

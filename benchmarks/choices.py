@@ -1,7 +1,7 @@
 """The sizes from which one method is faster than another, and what reuse saves, in CPU seconds.
 
-python benchmarks/choices.py [places] [events] [designs] [few_answers] [priors] [sweeps]
-    [far_budgets] [piqp]
+python benchmarks/choices.py [columns] [places] [events] [designs] [few_answers] [priors]
+    [sweeps] [piqp]
 
 prints the tables of docs/measurements/choices.md; all parts take about ten minutes. Solvers run in
 this process, so that their seconds are counted: above 30 000 non-zeros `solve` starts another one.
@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -89,6 +88,60 @@ def row(title: str, jobs: dict[str, Job], rounds: int = 3) -> None:
 
 def table(*headings: str) -> None:
     print(f"\n| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
+
+
+def small(kind: str, n: int, epsilon: float, objective: str) -> lo.Problem:
+    """A pure budget with random gains, distances, their squares, few gains, or equal ones."""
+    rng = np.random.default_rng(n)
+    prior = rng.dirichlet(np.ones(n))
+    steps = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / n
+    matrix = {
+        "random": lambda: rng.random((n, n)),
+        "identity": lambda: np.eye(n),
+        "distance": lambda: -steps,
+        "square": lambda: -(steps**2),
+        "sparse": lambda: rng.random((n, n)) * (rng.random((n, n)) < 0.1),
+        "ties": lambda: rng.integers(0, 3, (n, n)).astype(float),
+    }[kind]()
+    stated = prior if objective == "expected" else None
+    return lo.Problem(stated, lo.Utility(matrix), lo.PureLDP(epsilon), objective=objective)
+
+
+def columns() -> None:
+    """Ratios of extreme columns to the methods that `auto` would use without them."""
+    kinds = ("random", "identity", "distance", "square", "sparse", "ties")
+    limits = {
+        "others": lo.Limits(columns_entries=0, columns_worst_entries=0),
+        "columns": lo.Limits(columns_entries=10**6, columns_worst_entries=10**6),
+    }
+    for objective, sizes in {
+        "expected": (5, 10, 20, 30, 40, 50, 60, 70),
+        "worst_case": (5, 10, 20, 30, 40, 50, 60),
+    }.items():
+        table(f"{objective}, n", "others, s", "columns / others", "largest gaps", "failed")
+        for n in sizes:
+            ratios, others, gaps, failed = [], [], [0.0, 0.0], 0
+            for kind in kinds:
+                for epsilon in (0.05, 0.3, 1.0, 3.0, 6.0):
+                    seconds = {}
+                    for place, (name, limit) in enumerate(limits.items()):
+                        rounds = []
+                        for _ in range(3):
+                            began = time.process_time()
+                            answer = lo.solve(small(kind, n, epsilon, objective), limits=limit)
+                            gap = lo.certify(answer).relative_gap
+                            rounds.append(time.process_time() - began)
+                        seconds[name] = statistics.median(rounds)
+                        gaps[place] = max(gaps[place], gap)
+                        failed += name == "columns" and not answer.solver.startswith("columns")
+                    others.append(seconds["others"])
+                    ratios.append(seconds["columns"] / seconds["others"])
+            print(
+                f"| {n} | {statistics.median(others):.4f} | {statistics.median(ratios):.2f} "
+                f"({min(ratios):.2f} to {max(ratios):.2f}) | "
+                f"{gaps[0]:.0e}, {gaps[1]:.0e} | {failed} of {len(ratios)} |",
+                flush=True,
+            )
 
 
 def places() -> None:
@@ -220,12 +273,12 @@ def alone(programs: list[Any]) -> float:
 
 
 def swept(problem: lo.Problem, epsilons: list[float], solver: str = "auto") -> float:
-    """The largest gap of a sweep; with a solver by name each point is solved by itself."""
+    """The largest gap of a sweep."""
     return float(lo.sweep(problem, epsilons, solver=solver).column("relative_gap").max())
 
 
 def sweeps() -> None:
-    titles = "HiGHS alone", "house, cold", "chain in blocks of 8", "each by itself", "sweep"
+    titles = "HiGHS alone", "house, cold", "chain in blocks of 8", "sweep with HiGHS", "sweep"
     table("25 budgets", *titles)
     for n in (10, 20, 36):
         rng = np.random.default_rng(n)
@@ -237,33 +290,10 @@ def sweeps() -> None:
             "alone": partial(alone, programs),
             "cold": partial(chained, programs, 1),
             "chain": partial(chained, programs, 8),
-            "each": partial(swept, problem, epsilons, "highs"),
+            "highs": partial(swept, problem, epsilons, "highs"),
             "sweep": partial(swept, problem, epsilons),
         }
         row(f"n = {n}", jobs, rounds=9)
-
-
-def far_budgets() -> None:
-    """Blocks of eight budgets at a distance: `FARTHEST` and the simplex methods of a chain."""
-    table("8 budgets", "each by itself", "no start", "start at the budget before")
-    for n in (20, 36):
-        rng = np.random.default_rng(n)
-        prior = rng.dirichlet(np.ones(n))
-        for sense in ("gain", "loss"):
-            utility = lo.Utility(rng.random((n, n)), sense)
-            problem = lo.Problem(prior, utility, lo.PureLDP(1.0))
-            for step in (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2):
-                epsilons = [0.3 + step * k for k in range(8)]
-                jobs: dict[str, Job] = {"each": partial(swept, problem, epsilons, "highs")}
-                for farthest in (0.0, math.inf):
-                    jobs[str(farthest)] = partial(followed, problem, epsilons, farthest)
-                row(f"n = {n}, {sense}, {step} apart", jobs, rounds=5)
-
-
-def followed(problem: lo.Problem, epsilons: list[float], farthest: float) -> float:
-    """A sweep whose searches start at the budget before if it is at most so far."""
-    with patch("ldpopt.studies.chains.FARTHEST", farthest):
-        return swept(problem, epsilons)
 
 
 def piqp() -> None:
@@ -287,7 +317,16 @@ def piqp() -> None:
 
 PARTS = {
     part.__name__: part
-    for part in (places, events, designs, few_answers, priors, sweeps, far_budgets, piqp)
+    for part in (
+        columns,
+        places,
+        events,
+        designs,
+        few_answers,
+        priors,
+        sweeps,
+        piqp,
+    )
 }
 
 if __name__ == "__main__":

@@ -12,5 +12,6 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-# `ldpopt.solvers` finds it by name, and must not import what stands above it.
+# `ldpopt.solvers` finds them by name, and must not import what stands above it.
+register("ldpopt.solvers", "columns", "ldpopt.solving.columns:ColumnSimplex")
 register("ldpopt.solvers", "interior", "ldpopt.solving.interior.compact:Interior")

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# The workers of pytest-xdist take all cores: more threads in each of them would wait for another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from builders import NEW_CASES, THOROUGH, seconds, thorough_or
 from ldpopt import Mechanism
 
@@ -23,7 +26,7 @@ settings.register_profile(
     derandomize=True,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=40,
+    max_examples=15,
 )
 settings.register_profile(
     "thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=160

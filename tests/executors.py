@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 import ldpopt as lo
-from ldpopt.mechanism.engines import _Drawer
+from ldpopt.mechanism.engines import Drawer
 from ldpopt.mechanism.keyed import Keyed
 
 KEY = lo.SecretKey(bytes(range(32)))
@@ -28,7 +28,7 @@ def people(rows: int = 400) -> pd.DataFrame:
     )
 
 
-def drawn(frame: pd.DataFrame, drawer: _Drawer, size: int) -> pd.DataFrame:
+def drawn(frame: pd.DataFrame, drawer: Drawer, size: int) -> pd.DataFrame:
     """What an executor makes of a partition that comes in batches."""
     batches = pa.Table.from_pandas(frame, preserve_index=False).to_batches(size)
     names = list(frame.columns)
@@ -36,7 +36,7 @@ def drawn(frame: pd.DataFrame, drawer: _Drawer, size: int) -> pd.DataFrame:
     return pa.Table.from_batches(drawer.function(names)(iter(batches))).to_pandas()
 
 
-def drawer_of(frame: pd.DataFrame, questions: dict[str, Any], **more: Any) -> _Drawer:
+def drawer_of(frame: pd.DataFrame, questions: dict[str, Any], **more: Any) -> Drawer:
     keep = tuple(name for name in frame.columns if name not in questions)
     read = list(questions)
-    return _Drawer(questions, keep, Keyed(KEY, "id"), more.get("one_question"), read)
+    return Drawer(questions, keep, Keyed(KEY, "id"), more.get("one_question"), read)

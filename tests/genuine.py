@@ -117,30 +117,47 @@ LANGUAGES = {
 """Words with every key that a survey can have."""
 
 
-def surveys() -> dict[str, lo.Survey]:
-    """A small survey of every kind of question and scheme."""
-    words = {"contact": "us", "questions": {"a": {"text": "A?", "answers": {"x": "yes"}}}}
-    coin = lo.Mechanism(COIN, ["x", "y"])
-    frequencies = lo.design(lo.Workload.frequencies(40), lo.PureLDP(1.0))
-    capped = lo.design(lo.Workload.frequencies(24), lo.PureLDP(2.0), influence=1.8)
-    mean = lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0))
-    three = {"a": list("xyz"), "b": list("xyz")}
-    own = {"a": lo.Workload([[1, 0, 0]], list("xyz")), "b": lo.Workload([[0, 0, 1]], list("xyz"))}
-    return {
-        "split": lo.Survey({"a": response(2, 1.0), "b": mean, "c": frequencies}, epsilon=3.1),
-        "capped": lo.Survey({"a": capped}),
-        "words": lo.Survey({"a": coin}, words=words, weights="w"),
-        "languages": lo.Survey(
-            {"a": coin, "m.b": coin, "m.c": coin},
-            title={"en": "T", "de": "U"},
-            words=LANGUAGES,
-            fields={"region": ["n", "s"], "weight": []},
-        ),
-        "patterns": lo.Survey({"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2.0, scheme="joint"),
-        "joint": lo.Survey(three, epsilon=3.0, scheme="joint"),
-        "numbers": lo.Survey(own, epsilon=3.0, scheme="joint"),
-        "models": lo.Survey(models()),
-    }
+def _coin() -> lo.Mechanism:
+    return lo.Mechanism(COIN, ["x", "y"])
+
+
+def _mean() -> Any:
+    return lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0))
+
+
+def _frequencies(n: int, epsilon: float, **options: Any) -> Any:
+    return lo.design(lo.Workload.frequencies(n), lo.PureLDP(epsilon), **options)
+
+
+WORDS = {"contact": "us", "questions": {"a": {"text": "A?", "answers": {"x": "yes"}}}}
+SURVEYS: dict[str, Callable[[], lo.Survey]] = {
+    "split": lambda: lo.Survey(
+        {"a": response(2, 1.0), "b": _mean(), "c": _frequencies(40, 1.0)}, epsilon=3.1
+    ),
+    "capped": lambda: lo.Survey({"a": _frequencies(24, 2.0, influence=1.8)}),
+    "words": lambda: lo.Survey({"a": _coin()}, words=WORDS, weights="w"),
+    "languages": lambda: lo.Survey(
+        dict.fromkeys(("a", "m.b", "m.c"), _coin()),
+        title={"en": "T", "de": "U"},
+        words=LANGUAGES,
+        fields={"region": ["n", "s"], "weight": []},
+    ),
+    "patterns": lambda: lo.Survey({"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2.0, scheme="joint"),
+    "joint": lambda: lo.Survey({"a": list("xyz"), "b": list("xyz")}, epsilon=3.0, scheme="joint"),
+    "numbers": lambda: lo.Survey(
+        {"a": lo.Workload([[1, 0, 0]], list("xyz")), "b": lo.Workload([[0, 0, 1]], list("xyz"))},
+        epsilon=3.0,
+        scheme="joint",
+    ),
+    "models": lambda: lo.Survey(models()),
+}
+"""A small survey of every kind of question and scheme."""
+
+
+@cache
+def survey_of(name: str) -> lo.Survey:
+    """Return the survey of a name, solved once."""
+    return SURVEYS[name]()
 
 
 def models() -> dict[str, Question]:
@@ -153,7 +170,7 @@ def models() -> dict[str, Question]:
         "a": ModelQuestion(lo.ReportModel(coins, column="half", behaviors=behaviors)),
         "b": ModelQuestion(asked, technique=named),
         "c": ModelQuestion(named.mechanism(), technique=named, edges=[-np.inf, 0.5, np.inf]),
-        "d": Question(lo.design(lo.Workload.prefix(3), lo.PureLDP(1.0)), edges=[0, 1, 2, 3]),
+        "d": Question(_mean(), edges=[0, 1, 2, 3]),
     }
 
 
@@ -185,7 +202,7 @@ WRITERS: dict[str, Callable[[], dict[str, Callable[[Path], Any]]]] = {
         **{name: _mechanism(problem) for name, problem in problems().items()},
         "own": lo.Mechanism([[1.0, 0.0], [0.5, 0.5]]).save,
     },
-    "survey": lambda: {name: survey.save for name, survey in surveys().items()},
+    "survey": lambda: {name: survey_of(name).save for name in SURVEYS},
     "origin": lambda: {"": _origin},
     "counts": lambda: {"": _counts},
     "key": lambda: {"": lo.SecretKey(bytes(32)).save},

@@ -57,6 +57,7 @@ class Target(NamedTuple):
 # What is public
 
 
+@cache
 def documented() -> dict[str, Any]:
     """Every class and function of the reference and of `__init__.pyi`, once, by name."""
     names = [f"ldpopt.{name}" for name in lo.__all__ if not inspect.ismodule(getattr(lo, name))]
@@ -489,7 +490,7 @@ def number_of_calls(target: Target, place: int, thorough: bool) -> int:
     return CALLS_WITH_ARGUMENTS if takes_arguments(target) else 5
 
 
-CALLS_WITH_ARGUMENTS = 56
+CALLS_WITH_ARGUMENTS = 30
 
 
 class Ended(NamedTuple):

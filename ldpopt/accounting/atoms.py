@@ -34,6 +34,11 @@ class TooManyAtomsError(Exception):
 class ListedProduct:
     """Two lists of atoms, whose products are the atoms of all reports.
 
+    An atom is a ratio ``r`` of the probabilities of a report under two answers and its mass ``p``
+    under the first, so that ``p / r`` is that under the other; ``certain`` is the mass of reports
+    that the other answer never gives. If ``is_upper``, all is rounded so that the excess is a bound
+    from above, else from below.
+
     Of ``k`` and ``l`` atoms the ``k l`` products are never listed: for each atom of the left list,
     those of the right list above a ratio are sums that are known, so that an excess takes ``k log
     l`` steps.
@@ -47,19 +52,20 @@ class ListedProduct:
     is_on_levels = False
 
     def excess(self, a: Fraction) -> Fraction:
-        """Excess at ``a``, rounded as the atoms."""
-        mass = 0  # under the one answer
-        other = 0  # under the other answer
+        """Excess ``sum p max(1 - a / r, 0)`` and the certain part, rounded as the atoms."""
+        # of the products with a ratio above a: the masses under both answers, over UNIT**2
+        mass = 0
+        other = 0
         ratios, sums = self._tails
         over = a.numerator * UNIT * UNIT
         under = a.denominator
         for ratio, p in self.left:
-            # the product of two ratios is above a
+            # the product of two ratios is above a from this atom of the right list on
             place = bisect_right(ratios, over // (under * ratio))
-            first, second = sums[place]
-            mass += p * first
+            mass_above, other_above = sums[place]
+            mass += p * mass_above
             # the excess falls with the other mass: it is rounded against the direction
-            other += rounded(p * second * UNIT, ratio, up=not self.is_upper)
+            other += rounded(p * other_above * UNIT, ratio, up=not self.is_upper)
         excess = under * mass - a.numerator * other
         return self.certain + Fraction(excess, under * UNIT * UNIT)
 

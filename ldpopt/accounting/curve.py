@@ -347,7 +347,10 @@ def read_channel(channel: Any) -> Mechanism:
 
 
 def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
-    """Positions of the first and of the second answers of the pairs, two vectors."""
+    """Positions of the first and of the second answers of the pairs, two vectors.
+
+    ``pairs`` are tuples of two labels, a notion (the pairs that it compares), or None (all).
+    """
     if pairs is None:
         return all_pairs(len(mechanism.inputs))
     if isinstance(pairs, Notion):

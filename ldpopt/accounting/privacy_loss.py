@@ -144,7 +144,9 @@ class ChannelSource(Source):
         return [(names[x], names[z]) for x, z in pairs]
 
     def renyi(self, order: float) -> float:
-        """Largest Renyi divergence of the pairs, in floats."""
+        """Largest Renyi divergence of the pairs, in nats and floats; infinite if one answer of a
+        pair may give a report that the other never gives.
+        """
         largest = 0.0
         for begin in range(0, len(self.first), BLOCK):
             part = slice(begin, begin + BLOCK)
@@ -153,6 +155,7 @@ class ChannelSource(Source):
             logs = log_ratios(p, q)
             if np.isinf(logs).any():
                 return inf
+            # with the differences, whose sum is 0, no term of the sum is negative
             found = renyi_divergence(p / ONE, logs, order, (q - p) / ONE)
             largest = max(largest, float(found.max()))
         return largest

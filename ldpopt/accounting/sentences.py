@@ -1,5 +1,5 @@
-"""What the best adversary guesses after some reports, in words: which reports, whose answers, and
-which of them are compared.
+"""The sentences of an account: what the best adversary guesses after some reports, which pairs of
+answers this is about, and what is assumed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ldpopt.accounting.shuffled_reports import Shuffled
 from ldpopt.foundation.display import label
 from ldpopt.foundation.sentences import Sentence, Topic
 
-ROUNDING = Fraction(1, 10**9)  # of masses and guesses, of 100 times, which is not shown
+# Rounding errors of a guess, in times of 100: a guess by so little above 51 is shown as 51, not 52
+ROUNDING = Fraction(1, 10**9)
 SHOWN_PAIRS = 3  # of answers in a sentence
 
 
@@ -30,7 +31,7 @@ class GuessFacts:
     compares_all: bool
     compares_none_fully: bool  # whether only some pairs of answers to each question are compared
     pairs: str  # those that are compared, of questions for which not all are
-    group: int
+    group: int  # number of people whose answers are told apart together
     guess: float
     answers: Answers = "adaptive"
 
@@ -156,7 +157,7 @@ ANSWERS = Topic(
         Sentence(
             "fixed",
             lambda curve: curve.answers == "fixed",
-            "fixed: all are given before anybody sees a report, neither a person nor whoever asks; "
+            "fixed: all are given before anybody sees a report, be it the person or whoever asks; "
             "answers that are chosen by earlier reports may reveal more",
         ),
         Sentence(

@@ -226,13 +226,17 @@ def _chords(x: _Exact, values: Integers, shift: int) -> Lines:
 
 
 def _lower_lines(following: Next, points: Float) -> Lines:
-    """One test between any two points, of the strategy that is the best one in floats."""
+    """One test between any two points, of the strategy that is the best one in floats.
+
+    Each test is exact, whatever the floats choose: a worse choice only gives a lower bound.
+    """
+    # the geometric mean of two points, without underflow of their product
     inner = np.sqrt(points[1:]) * np.sqrt(points[:-1])
     middle = np.concatenate([points[:1] / 2, inner, points[-1:] * 2])
     first = np.zeros(len(middle), object)
     second = np.zeros(len(middle), object)
-    totals = []
-    chosen = []
+    totals = []  # for each question its value at each of ``middle``
+    chosen = []  # for each question and part the number of the best choice there
     for question, (table, _, _) in following:
         values = [
             np.stack([loss.values(middle, table) for loss in choices])

@@ -38,8 +38,9 @@ def one_sided_divergence(
     r"""Audit of ``P[x, y] <= e**epsilon P[x', y]`` for the inputs ``x`` in ``over`` and all ``x'``,
     in O(n m).
 
-    ``owners`` maps outputs to the only input that may report them; they are not compared. Mass of
-    another input on such an output is added to delta, and is the witness.
+    ``over`` are positions of inputs, by default all. ``owners`` maps outputs to the only input that
+    may report them, a position; they are not compared. Mass of another input on such an output is
+    added to delta, and is the witness; it violates the claim for every epsilon.
     """
     matrix, foreign = _without_owned(exact(channel), owners or {})
     rows = range(matrix.shape[0]) if over is None else sorted(over)

@@ -66,7 +66,7 @@ class MeanBound:
         r = statement.weights
         common = k.denominator * y.denominator * r.denominator
         scaled = [part.whole * (common // part.denominator) for part in (k, y, r)]
-        return _holds(scaled[0], scaled[1], scaled[2], cone)
+        return all_hold(scaled[0], scaled[1], scaled[2], cone)
 
     def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
@@ -123,7 +123,7 @@ class _Root(NamedTuple):
     joins: bool
 
 
-def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
+def all_hold(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
     """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
     return all(
         price >= 0 and slope**2 <= price * mass
@@ -148,13 +148,15 @@ def sums_of_sets(
         if weight > 0:
             d = slope * slope - weight * line
             if d > 0:
-                roots += [_root(slope, sign, d, weight, x, sign < 0) for sign in (-1, 1)]
+                roots += [rounded_root(slope, sign, d, weight, x, sign < 0) for sign in (-1, 1)]
         elif slope:
-            roots.append(_root(line if slope > 0 else -line, 0, 0, 2 * abs(slope), x, slope > 0))
+            roots.append(
+                rounded_root(line if slope > 0 else -line, 0, 0, 2 * abs(slope), x, slope > 0)
+            )
             inside[x] = slope < 0
         else:
             inside[x] = line < 0
-    roots.sort(key=cmp_to_key(_compare))
+    roots.sort(key=cmp_to_key(compare_roots))
     low, high = base.numerator, base.denominator
     sums = [low * int(part.sum()) + (high - low) * int(part[inside].sum()) for part in (k, y, r)]
     yield sums[0], sums[1], sums[2]
@@ -166,12 +168,12 @@ def sums_of_sets(
         yield sums[0], sums[1], sums[2]
 
 
-def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
+def rounded_root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
     """The root with its value rounded down to ``2**-BITS``."""
     return _Root(p, sign, d, q, ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q, answer, joins)
 
 
-def _compare(left: _Root, right: _Root) -> int:
+def compare_roots(left: _Root, right: _Root) -> int:
     """Sign of the difference of two roots, exactly.
 
     The places are the roots times ``2**200``, rounded down: places that differ by more than 4
@@ -179,7 +181,7 @@ def _compare(left: _Root, right: _Root) -> int:
     """
     if abs(left.place - right.place) > 4:
         return 1 if left.place > right.place else -1
-    return _sign(
+    return exact_sign(
         left.p * right.q - right.p * left.q,
         left.sign * right.q,
         left.d,
@@ -188,7 +190,7 @@ def _compare(left: _Root, right: _Root) -> int:
     )
 
 
-def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
+def exact_sign(a: int, b: int, d: int, c: int, e: int) -> int:
     """Sign of ``a + b sqrt(d) + c sqrt(e)``.
 
     ``b`` and ``c`` are any integers, ``d`` and ``e`` are not negative. If ``a`` and the sum of the

@@ -61,15 +61,19 @@ class Spectrum:
         ):
             return None
         patterns = scheme.patterns.ravel()
+        # The integer matrix in parts of few digits, (parts, n, n); of each part the entries by
+        # pattern, as its first row has them.
         parts = statement.centered.parts
-        first = np.zeros((len(parts), 2 ** len(scheme.sizes)), dtype=np.int64)
-        first[:, scheme.patterns[0]] = parts[:, 0]
-        if all(
+        in_first_row = np.zeros((len(parts), 2 ** len(scheme.sizes)), dtype=np.int64)
+        in_first_row[:, scheme.patterns[0]] = parts[:, 0]
+        is_in_scheme = all(
             (part == entries[scheme.patterns]).all()
-            for part, entries in zip(parts, first, strict=True)
-        ):
-            sums = _joined(first)
-            counts = np.ones(first.shape[1], dtype=np.int64).astype(object)
+            for part, entries in zip(parts, in_first_row, strict=True)
+        )
+        # Of each pattern the sum of the entries of some pairs, and the number of these pairs.
+        if is_in_scheme:
+            sums = _joined(in_first_row)
+            counts = np.ones(in_first_row.shape[1], dtype=np.int64).astype(object)
             beside = Fraction(0)
         else:
             counts = np.bincount(patterns).astype(object)

@@ -67,7 +67,9 @@ class Moments:
 
     def __init__(self, d: int, apart: tuple[int, ...] = ()) -> None:
         self.d, self.apart = d, apart
-        # Number of matrices that are not single forms; they come first.
+        # Number of matrices that are not single forms; they come first: for each block k of one
+        # given answer 2 (in the set or not), for each pair of blocks of two given answers 3 (both
+        # in it, one, none).
         self.squares = 2 * (d // 2 + 1) + sum(3 * (a // 2 + 1) * ((d - a) // 2 + 1) for a in apart)
         triples: list[tuple[int, ...]] = [(0, i, i) for i in range(d + 1)]
         triples += [
@@ -75,12 +77,14 @@ class Moments:
             for a, b, c in itertools.combinations_with_replacement(range(1, d + 1), 3)
             if (a + b + c) % 2 == 0 and c <= min(a + b, 2 * d - a - b)
         ]
-        # The number 0 is the constant 1, `1 + i` is phi_i with m = phi_0; then follow triples, then
-        # four answers.
+        # The number 0 is the constant 1, `1 + i` is phi_i with m = phi_0, the distances (0, i, i)
+        # of two answers; then follow triples, ascending, then four answers.
         self.number = {triple: 1 + place for place, triple in enumerate(triples)}
         for a in apart:
             for inside, other in itertools.product(terms(a, 0), terms(d - a, 0)):
-                self.number.setdefault(four_answers(a, inside[:3], other[:3]), len(self.number) + 1)
+                # without the coefficient, the last of a term
+                four = four_answers(a, inside[:3], other[:3])
+                self.number.setdefault(four, len(self.number) + 1)
 
     def __len__(self) -> int:
         return 1 + len(self.number)  # the constant 1 has the number 0, and no key

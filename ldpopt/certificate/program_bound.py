@@ -187,7 +187,7 @@ def bound_of(digits: ProgramDigits, multipliers: Multipliers) -> Fraction:
 
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
     """Bound from pairs alone, some outputs at a time; None if there are other rows, a delta, or
-    large numbers.
+    large numbers. ``sign`` is 1 for a gain and -1 for a loss.
     """
     prior, utility, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
     # not cached: a metric has many pairs
@@ -466,8 +466,10 @@ def exponential_below(exponent: Float) -> Float:
 def pairs_bound(
     weights: Float, utility: Float, pairs: PairRows, budget: Budget, distance: Float
 ) -> tuple[int, int]:
-    """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is
-    one for each row.
+    """Upper bound on the value of every private channel, as an integer and its fractional bits.
+
+    ``weights`` are those of the inputs, (n,), ``utility`` is (n, m), ``distance`` has the ``d`` of
+    each row. The bound is the integer over ``2**bits``.
     """
     # The multiplier v of a row lowers the cost of its first input by v e**(-epsilon d), and raises
     # that of the second by v. The bound is the sum of the inputs' largest costs, in 64-bit
@@ -482,8 +484,9 @@ def pairs_bound(
     most = max(
         float(np.bincount(y[part], pairs.value[rows[part]]).max(initial=0.0)) for part in parts
     )
+    # so many that no cost with its multipliers overflows 64 bits
     bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + most)[1])
-    best = np.full(n, np.iinfo(np.int64).min)
+    best = np.full(n, np.iinfo(np.int64).min)  # of each input the largest cost so far
     for begin, part in zip(range(0, m, size), parts, strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
         costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)

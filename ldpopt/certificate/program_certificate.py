@@ -173,7 +173,7 @@ def prove(
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(digits, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy) if audit is None else audit
-    residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
+    residuals = {block.name: residual_of(block, mechanism) for block in problem.constraints}
     return Certificate(
         achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers
     )
@@ -225,7 +225,7 @@ def in_float(value: Fraction | float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _residual(block: RowBlock, mechanism: Mechanism) -> float:
+def residual_of(block: RowBlock, mechanism: Mechanism) -> float:
     """Largest violation of a block's rows by the masses, exactly, rounded up."""
     sides = np.concatenate(
         [block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]]

@@ -74,6 +74,60 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
         )
 
 
+def _plain_problem(problem: Problem) -> dict[str, Any]:
+    """The statement; its notion must have ties, comparisons or an excess for each ratio, since
+    multipliers of other rows cannot be written to a file.
+    """
+    if _has_ratios(problem) and problem.privacy.excess(Fraction(1)) is None:
+        message = (
+            f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
+            "certificate file"
+        )
+        do = "use certify() in Python; files hold notions with ties, comparisons or excess(ratio)"
+        raise CertificateError(message, code="notion-rows", do=do)
+    try:
+        return plain(problem)
+    except StatementError as error:
+        raise error.restated(CertificateError) from None
+
+
+def _has_ratios(problem: Problem) -> bool:
+    """Whether rows of events have ratios of their own: the notion has neither ties nor
+    comparisons.
+    """
+    return problem.ties() is None and problem.comparisons() is None
+
+
+def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
+    """Multipliers as JSON data; None stands for those that a form does not have."""
+    pairs = multipliers.pairs
+    ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
+    places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
+    ratios = [] if pairs.ratio is None else [[ratio.hex()] for ratio in pairs.ratio.tolist()]
+    rows = (
+        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex(), *(ratios[r] if ratios else [])]
+        for r, (x, k, value) in enumerate(places)
+    )
+    plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
+    plain |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
+    if problem.ties() is None and problem.comparisons() is not None:
+        plain["privacy"] = _plain_comparisons(multipliers.comparisons)
+    return plain | {
+        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
+    }
+
+
+def _plain_comparisons(rows: ComparisonRows) -> list[list[Any]]:
+    """Multipliers of comparisons: place in the notion's list, outputs, and the number."""
+    places = zip(rows.comparison.tolist(), rows.y.tolist(), rows.value.tolist(), strict=True)
+    return [[r, [y], value.hex()] for r, y, value in places]
+
+
+def _hex(values: Float | None) -> list[str] | None:
+    """Floats as hexadecimal text, without rounding; None stays None."""
+    return None if values is None else [value.hex() for value in values.tolist()]
+
+
 def read(path: FilePath) -> dict[str, Any]:
     """Read the fields of a certificate; see `Certificate.load`.
 
@@ -105,58 +159,6 @@ def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
     return read_masses(table["masses"], problem.inputs, problem.outputs)
 
 
-def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, Any]:
-    """Multipliers as JSON data; None stands for those that a form does not have."""
-    pairs = multipliers.pairs
-    ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
-    places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
-    ratios = [] if pairs.ratio is None else [[ratio.hex()] for ratio in pairs.ratio.tolist()]
-    rows = (
-        [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex(), *(ratios[r] if ratios else [])]
-        for r, (x, k, value) in enumerate(places)
-    )
-    plain: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
-    plain |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
-    if problem.ties() is None and problem.comparisons() is not None:
-        plain["privacy"] = _plain_comparisons(multipliers.comparisons)
-    return plain | {
-        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks}
-    }
-
-
-def _has_ratios(problem: Problem) -> bool:
-    """Whether rows of events have ratios of their own: the notion has neither ties nor
-    comparisons.
-    """
-    return problem.ties() is None and problem.comparisons() is None
-
-
-def _plain_comparisons(rows: ComparisonRows) -> list[list[Any]]:
-    """Multipliers of comparisons: place in the notion's list, outputs, and the number."""
-    places = zip(rows.comparison.tolist(), rows.y.tolist(), rows.value.tolist(), strict=True)
-    return [[r, [y], value.hex()] for r, y, value in places]
-
-
-def _comparison_rows(entry: Entry, problem: Problem, m: int) -> ComparisonRows:
-    """Read what `_plain_comparisons` wrote; every comparison and output at most once."""
-    comparisons = problem.comparisons()
-    if comparisons is None:
-        raise entry.error("the privacy notion has no comparisons, whose multipliers these are")
-    places = []
-    values = []
-    for part in entry.list():
-        r, outputs, number = part.list(3)
-        (y,) = outputs.list(1)
-        places.append((r.whole(len(comparisons)), y.whole(m)))
-        values.append(number.hexadecimal())
-        if values[-1] <= 0:
-            raise number.error(f"the multiplier {values[-1]} is not positive")
-    if len(set(places)) < len(places):
-        raise entry.error("a comparison and an output have two multipliers")
-    table = np.array(places, np.int64).reshape(-1, 2)
-    return ComparisonRows(table[:, 0], table[:, 1], np.array(values, float))
-
-
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     """Read what `_plain_multipliers` wrote.
 
@@ -182,6 +184,26 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         return Multipliers(form, row_sums, worst_case, PairRows.joined([]), blocks, compared)
     pairs = _pair_rows(table["privacy"], n, m, has_ratio=_has_ratios(problem))
     return Multipliers(form, row_sums, worst_case, pairs, blocks)
+
+
+def _comparison_rows(entry: Entry, problem: Problem, m: int) -> ComparisonRows:
+    """Read what `_plain_comparisons` wrote; every comparison and output at most once."""
+    comparisons = problem.comparisons()
+    if comparisons is None:
+        raise entry.error("the privacy notion has no comparisons, whose multipliers these are")
+    places = []
+    values = []
+    for part in entry.list():
+        r, outputs, number = part.list(3)
+        (y,) = outputs.list(1)
+        places.append((r.whole(len(comparisons)), y.whole(m)))
+        values.append(number.hexadecimal())
+        if values[-1] <= 0:
+            raise number.error(f"the multiplier {values[-1]} is not positive")
+    if len(set(places)) < len(places):
+        raise entry.error("a comparison and an output have two multipliers")
+    table = np.array(places, np.int64).reshape(-1, 2)
+    return ComparisonRows(table[:, 0], table[:, 1], np.array(values, float))
 
 
 def _pair_rows(entry: Entry, n: int, m: int, *, has_ratio: bool) -> PairRows:
@@ -221,25 +243,3 @@ def _some(entry: Entry, n: int, *, is_there: bool) -> Float | None:
     if entry.value is not None:
         raise entry.error("these multipliers belong to another form or objective: null is written")
     return None
-
-
-def _hex(values: Float | None) -> list[str] | None:
-    """Floats as hexadecimal text, without rounding; None stays None."""
-    return None if values is None else [value.hex() for value in values.tolist()]
-
-
-def _plain_problem(problem: Problem) -> dict[str, Any]:
-    """The statement; its notion must have ties, comparisons or an excess for each ratio, since
-    multipliers of other rows cannot be written to a file.
-    """
-    if _has_ratios(problem) and problem.privacy.excess(Fraction(1)) is None:
-        message = (
-            f"the privacy notion {type(problem.privacy).__name__} cannot be written to a "
-            "certificate file"
-        )
-        do = "use certify() in Python; files hold notions with ties, comparisons or excess(ratio)"
-        raise CertificateError(message, code="notion-rows", do=do)
-    try:
-        return plain(problem)
-    except StatementError as error:
-        raise error.restated(CertificateError) from None

@@ -265,7 +265,7 @@ class QuestionsCertificate(UnlistedClaim):
 
 
 def _kind(entry: Entry, d: int) -> Kind:
-    """Read a kind of sets, for ``d`` questions."""
+    """Read a kind of sets, for ``d`` questions: the fields of `Kind`, in its order."""
     parts, inside, mass, held = entry.list(4)
     sizes = tuple(part.whole(d + 1) for part in parts.list())
     cells = prod(size + 1 for size in sizes)

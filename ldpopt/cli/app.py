@@ -132,6 +132,7 @@ class Shell(TyperGroup):
             say_error(LdpoptError("out of memory", code="memory", do=do), "MemoryError")
             raise typer.Exit(BAD_STATEMENT) from None
         finally:
+            # no command runs, whose files an exception would have to clean up: end at once again
             raise_on_interrupt(False)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:

@@ -138,6 +138,7 @@ def compare_model_designs(
 def _exit_unless_solved(comparison: Comparison, gap: float) -> None:
     """End with an exit code if no mechanism was found, or one is not private or not best."""
     if comparison.finished < comparison.planned:
+        # after Ctrl-C: what the finished methods found is shown, and now the command ends
         raise KeyboardInterrupt(
             f"{comparison.finished} of {comparison.planned} methods are finished"
         )

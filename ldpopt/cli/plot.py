@@ -125,6 +125,7 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
         mechanism = read_mechanism(file)
         privacy = load_design(file).privacy if is_design(file) else None
         data = strict_object(file, Path(file).stat().st_size)
+        # a design has its title in the table "about", a mechanism beside its channel
         return mechanism, privacy, str(data.get("about", data).get("title") or "")
     model = read_model(file)
     problem = model.require_problem(file)

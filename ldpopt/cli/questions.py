@@ -4,7 +4,6 @@ work on.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ldpopt.cli.printing import working
 from ldpopt.errors import ModelFileError, NotRepresentableError
 from ldpopt.foundation.display import Part
 from ldpopt.foundation.files import beginning
+from ldpopt.foundation.kinds import asks_questions
 
 if TYPE_CHECKING:
     from ldpopt.mechanism.mechanism import Mechanism
@@ -150,9 +150,7 @@ def read_mechanism(path: str) -> Mechanism:
 def is_survey(path: str) -> bool:
     """Whether a file looks like a survey of several questions, in TOML or JSON."""
     text = beginning(path, READ)
-    return '"ldpopt survey' in text[:100] or bool(
-        re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE)
-    )
+    return '"ldpopt survey' in text[:100] or asks_questions(text)
 
 
 def require_no_survey(path: str, command: str | None = None) -> None:

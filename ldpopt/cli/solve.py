@@ -52,12 +52,14 @@ def solve(
 
     loaded = options.read_model_at(model, epsilon)
     loaded.require_problem(model)
+    # a gap at which the search may stop; a smaller one is the solvers' own, 1 or more is no goal
     goal = gap if SMALL_GAP < gap < 1 else None
     with options.executor_of(dask, 1) as executor, working(f"solving {Path(model).name}"):
         solution, certificate = solve_and_certify(loaded, solver, time_limit, form, goal, executor)
     if solution.repaired is None:
+        # JSON on stdout is the status of the search; a file gets the error, when it is raised
         show(None, _data(solution, None), "-" if json == "-" else None)
-    mechanism = solution.mechanism  # without one, this is the error to report
+    mechanism = solution.mechanism  # raises the error to report if there is none
     assert solution.repaired is not None
     show(_facts(loaded, solution, certificate), _data(solution, certificate), json)
     say_notes(solution)

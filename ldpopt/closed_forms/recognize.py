@@ -116,7 +116,9 @@ def _all_pairs(
 
 
 def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:
-    """Return the codes of the inputs along the path; empty if the graph is not a path."""
+    """Return the codes of the inputs along the path; empty if the graph, which is connected, is not
+    a path.
+    """
     if not isinstance(privacy, GraphDP):
         return ()
     import networkx as nx

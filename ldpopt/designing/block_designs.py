@@ -77,7 +77,7 @@ def _scale(contrasts: Contrasts) -> float | None:
 @lru_cache(maxsize=256)
 def block_design(n: int, size: int) -> Float | None:
     """Indicators of balanced sets of ``size`` of ``n`` answers, as few as are found, shape ``(b,
-    n)``, or None.
+    n)``; None if none are found with at most as many sets as there are pairs of answers.
     """
     if not 0 < size < n <= LARGEST:
         return None
@@ -87,10 +87,11 @@ def block_design(n: int, size: int) -> Float | None:
             if is_balanced(sets, in_set) and (best is None or len(sets) < len(best)):
                 best = sets if in_set == size else 1 - sets
     if best is None or len(best) > n:
-        count = (n - 1) // 2 if best is None else len(best) // n - (len(best) % n == 0)
-        blocks = _searched(n, min(size, n - size), count)
-        if blocks is not None:
-            best = blocks if 2 * size <= n else 1 - blocks
+        # each block gives n sets, its shifts: fewer sets than are known, or than all pairs
+        most = (n - 1) // 2 if best is None else (len(best) - 1) // n
+        found = _searched(n, min(size, n - size), most)
+        if found is not None:
+            best = found if 2 * size <= n else 1 - found
     return best if best is not None and len(best) <= n * (n - 1) // 2 else None
 
 

@@ -245,9 +245,10 @@ class CappedFrequencyDesign(SizesCounts, certificate=CappedFrequencyCertificate)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         values = self.estimates(counts)
-        scales = self.scales_of(counts, values)
+        sampled = self.sampled(counts, values)
+        scales = self.scales_of(counts, values, sampled)
         effect = scales.design_effects(counts, len(values))
-        plain = SizesBand(values, self.mean_squares, scales, effect)
+        plain = SizesBand(values, self.mean_squares, scales, effect, sampled)
         estimate = Estimate.of_band(
             plain if self.unit == 1 else ScaledBand(plain, self.unit),
             counts,

@@ -203,7 +203,7 @@ class _ColumnGeneration:
                 shapes = np.vstack([shapes, costlier])
             fresh = new_representatives(shapes, columns, self.master.symmetries)
             if not len(fresh) and target <= least / 4:
-                self._costlier(columns)
+                self._costlier(columns)  # a last attempt at a better bound
                 has_missed = max(self._gap, self.off) > MISSED * least
                 self.is_astray = result.gap > target and has_missed
                 return
@@ -214,7 +214,7 @@ class _ColumnGeneration:
             kept = _kept(columns, result, self.master.room)
             columns = columns.take(kept).with_more(fresh)
             x = np.concatenate([result.x[kept], np.zeros(len(fresh))])
-            # An interior point needs a start away from the boundary.
+            # An interior point needs a start away from the boundary, for new columns and weights.
             x = 0.7 * x + 0.3 * x.sum() / len(x) * self.master.profile(columns)
             r = 0.9 * result.r + 0.1 / n
 

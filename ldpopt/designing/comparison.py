@@ -88,7 +88,10 @@ class DesignComparison(HasFacts):
                     f"  {other.name}: {other.value:.6g}, {other.ratio:.4g} times"
                     for other in self.literature
                 ),
-                *(f"  {row.name}: {row.value:.6g}, {row.standing}" for row in self.own),
+                *(
+                    f"  {row.name} (epsilon {row.epsilon:.6g}): {row.value:.6g}, {row.standing}"
+                    for row in self.own
+                ),
             ]
         )
 
@@ -275,7 +278,7 @@ def compare_designs(
     >>> shares = Workload.frequencies(["no", "yes"]), PureLDP(1.0)
     >>> found = compare_designs(*shares, weights={"no": 0.8, "yes": 0.2}, others=mine)
     >>> print(found.own[0].name, found.own[0].epsilon, found.own[0].standing)
-    mine 3.3672958299864733 1.427 times the people of the optimum at this epsilon
+    mine 3.3672958299864733 1.427 times the people of the optimum at its epsilon
     """
     time_limit = positive_seconds(time_limit)
     problem = DesignProblem(workload, privacy, weights, objective)  # type: ignore[arg-type]

@@ -210,6 +210,7 @@ class DesignForm:
         place = int(np.abs(centered[pivot]).argmax())
         if not centered[pivot, place]:
             return None
+        # floats exclude most workloads before integers of any size are multiplied
         guess = np.outer(centered[:, place] / centered[pivot, place], centered[pivot])
         if np.abs(centered - guess).max() > 1e-9 * np.abs(centered).max():
             return None

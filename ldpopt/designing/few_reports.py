@@ -145,11 +145,14 @@ def _equations(scores: Float) -> Float:
 
 
 def _basic(rows: Float, q: Float, deadline: Deadline) -> Int | None:
-    """Columns of a basic solution of ``rows q``; None if none is found in time."""
+    """Columns of a basic solution of the equations that ``q`` solves, with no more columns than
+    rows; None if none is found in time.
+    """
     from scipy.optimize import linprog
 
     if deadline.is_over:
         return None
+    # Any solution of the equations will do: at random costs the best one is a single vertex.
     cost = np.random.default_rng(0).random(len(q))
     solution = linprog(
         cost,

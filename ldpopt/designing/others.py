@@ -266,6 +266,7 @@ def _variances(mechanism: Mechanism, problem: DesignProblem) -> tuple[Float, flo
         values = (values_of(part - means, weights) + means)[:, channel.max(axis=0) > 0]
         return values.max(axis=1), values.min(axis=1)
 
+    # `ends` is called last, when the least favorable weights are known
     if len(rows) > rows.shape[1]:
         rows = np.linalg.qr(rows, mode="r")  # the same sums of squares
 

@@ -75,6 +75,8 @@ def _best(
     form = task.form
     statement = None
     dual = optimum.dual
+    # a variance with the gap that was asked for above the bound, in which the variance of the true
+    # values is included
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
     attempts: list[tuple[Fraction, RawDesign]] = []
     failure: StatementError | None = None

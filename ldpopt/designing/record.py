@@ -38,7 +38,7 @@ from ldpopt.solving.log import Step
 
 # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
 LOST = 2.0**-10
-_KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
+KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
 
 def variances_with(
@@ -98,13 +98,13 @@ class ProvedDesign(ReportSource, HasFacts):
         """Register the class by the kind of its certificate, if it has one."""
         super().__init_subclass__(**other)
         if certificate is not None:
-            _KINDS[certificate] = cls
+            KINDS[certificate] = cls
 
     @staticmethod
     def of(claim: DesignClaim) -> Any:
         """Return the design with a certificate: a `Design`, or a `FrequencyDesign`."""
-        require_kind(claim, tuple(_KINDS), "of()", "pass a certificate of a design")
-        return _KINDS[type(claim)](claim)
+        require_kind(claim, tuple(KINDS), "of()", "pass a certificate of a design")
+        return KINDS[type(claim)](claim)
 
     def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
         """Write mechanism, estimator and proof as JSON; see `save_design`."""

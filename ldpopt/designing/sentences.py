@@ -31,17 +31,17 @@ OWN = Topic(
         Sentence(
             "best found",
             lambda row: not row.optimum.is_optimal,
-            "{facts.people:.4g} times the people of the best design that was found at this epsilon",
+            "{facts.people:.4g} times the people of the best design that was found at its epsilon",
         ),
         Sentence(
             "as few people",
             lambda row: row.people <= 1 + OPTIMAL_GAP,
-            "as few people as the optimum at this epsilon",
+            "as few people as the optimum at its epsilon",
         ),
         Sentence(
             "more people",
             lambda row: True,
-            "{facts.people:.4g} times the people of the optimum at this epsilon",
+            "{facts.people:.4g} times the people of the optimum at its epsilon",
         ),
     ),
 )

@@ -7,13 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
-from ldpopt.estimation.band import Band, MultiplesBand, Scales
-from ldpopt.estimation.intervals import score_intervals
+from ldpopt.estimation.band import Band, MultiplesBand, SampledBand, Scales
+from ldpopt.estimation.intervals import score_intervals, student_quantile
+from ldpopt.estimation.sampled import SampledNumbers
 from ldpopt.foundation.numbers import Float
 
 
+def variances_at(values: Float, squares: tuple[float, float]) -> Float:
+    """The variance of a report's value at the possible frequency that is nearest to each."""
+    near = np.clip(values, 0.0, 1.0)
+    of_truth, others = squares
+    return np.asarray(np.maximum(others + near * (of_truth - others) - near**2, 0.0))
+
+
 @dataclass(frozen=True, eq=False)
-class SizesBand:
+class SizesBand(SampledBand):
     r"""Frequencies with their score intervals, by the variance :math:`m_0 + t (m_1 - m_0) - t^2` of
     a value at the frequency ``t``; ``m_1`` and ``m_0`` are the mean squares of the values of the
     people with the answer, and of all others.
@@ -22,17 +30,8 @@ class SizesBand:
     values: Float  # (k,)
     squares: tuple[float, float]  # m_1 and m_0
     scales: Scales
-    effect: Float | None = None  # (k,): design effect of the weights
-
-    @property
-    def freedom(self) -> float:
-        """Infinite: errors are normal ones."""
-        return np.inf
-
-    @property
-    def influence_values(self) -> None:
-        """Not known: counts do not show which reports are of one unit of a sample."""
-        return None
+    effect: Float | None = None  # (k,): design effect of the weights and the sample
+    of_sample: SampledNumbers | None = None  # the errors from a sample
 
     @property
     def covariance(self) -> None:
@@ -47,13 +46,11 @@ class SizesBand:
     @cached_property
     def errors(self) -> Float:
         """Standard errors, at the nearest possible frequency."""
-        near = np.clip(self.values, 0.0, 1.0)
-        of_truth, others = self.squares
-        variance = others + near * (of_truth - others) - near**2
-        return np.sqrt(np.maximum(variance, 0.0) * self.scales.error)
+        return np.sqrt(variances_at(self.values, self.squares) * self.scales.error)
 
     def ends(self, z: float | Float) -> Float:
         """Ends of the intervals, shape (k, 2), not clipped."""
+        z = student_quantile(z, self.freedom)
         k = len(self.values)
         wanted = np.broadcast_to([1.0, 0.0], (k, 2))
         second = np.broadcast_to(self.squares, (k, 2))

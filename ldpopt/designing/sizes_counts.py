@@ -6,6 +6,7 @@ the number of sets of each size, and of those that have each answer, is all that
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,14 +14,17 @@ import numpy as np
 
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.designing.frequency_design import SetsDesign
+from ldpopt.designing.sizes_band import variances_at
 from ldpopt.designing.sizes_draws import SizesSampler
+from ldpopt.designing.sizes_units import entries_of, numbers_of_sample, totals_of
 from ldpopt.errors import ModelFileError
 from ldpopt.estimation.band import Scales, effects_of
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.exact_fit import support_p_value
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.estimation.sampled import SampledNumbers
+from ldpopt.foundation.numbers import Float, Int, frozen
 from ldpopt.tables.coding import Missing
 
 
@@ -94,6 +98,26 @@ class SizesCounts(SizesSampler, SetsDesign):
             label for size in sizes for label in ((size,), *((size, x) for x in self.inputs))
         )
 
+    @property
+    def unit_columns(self) -> Sequence[Hashable]:
+        """Each size, and each size with an answer: a report is a set of these."""
+        return self._count_labels
+
+    @property
+    def unit_totals(self) -> Int:
+        """The column of the size, for each column."""
+        return totals_of(len(self.sets), len(self.inputs))
+
+    def in_table(self, reports: Any) -> tuple[Any, Any]:
+        """Columns of the size and the answers of each set."""
+        ordered, sizes = self.read_sets(reports)
+        known = self.certificate.randomizer.sizes
+        return entries_of(ordered, sizes, known, len(self.inputs)), slice(None)
+
+    def sampled(self, counts: Counts, values: Float) -> SampledNumbers | None:
+        """What is known from a sample of the errors of estimated frequencies; None without."""
+        return numbers_of_sample(counts, values, self.set_values / self.unit, self.mean_squares)
+
     def _shares(self, counts: Counts) -> tuple[Float, Float]:
         """Shares of the sets of each size, and of those with each answer: (s,) and (s, n)."""
         rows = (counts.values / counts.total).reshape(len(self.sets), -1)
@@ -136,17 +160,29 @@ class SizesCounts(SizesSampler, SetsDesign):
                 values.append(support_p_value(row[:1], number, share, share))
         return min(1.0, len(values) * min(values))
 
-    def scales_of(self, counts: Counts, values: Float) -> Scales:
-        """One over the effective numbers of reports of each estimate."""
-        if not counts.is_weighted:
+    def scales_of(
+        self, counts: Counts, values: Float, sampled: SampledNumbers | None = None
+    ) -> Scales:
+        """One over the effective numbers of reports of each estimate: of a sample by its
+        variances.
+        """
+        if sampled is None and not counts.is_weighted:
             return Scales.of(counts)
+        plain = self._spread(counts, values)
+        largest = float(np.abs(self.set_values / self.unit).max() ** 2)
+        if sampled is not None:
+            error = counts.scale * effects_of(sampled.variances / counts.scale, plain, largest)
+            # by the variance of a report that intervals have, so that no sample is as one stratum
+            variances = variances_at(values, self.mean_squares)
+            of_noise = effects_of(sampled.least, variances, 0.0)
+            return Scales(error, np.maximum(error, of_noise))
+        heavy = self._spread(counts.with_squared_weights, values)
+        return Scales.of(counts, effects_of(heavy, plain, largest))
+
+    def _spread(self, counts: Counts, values: Float) -> Float:
+        """Mean squares of the values of the reports less the estimates, shape (n,)."""
         inside, outside = self.set_values.T / self.unit
-        squares = []
-        for each in (counts.with_squared_weights, counts):
-            of_size, with_answer = self._shares(each)
-            far = (outside[:, None] - values) ** 2
-            near = (inside[:, None] - values) ** 2
-            mean = (far * (of_size[:, None] - with_answer) + near * with_answer).sum(axis=0)
-            squares.append(mean)
-        heavy, plain = squares
-        return Scales.of(counts, effects_of(heavy, plain, np.abs(self.set_values).max() ** 2))
+        of_size, with_answer = self._shares(counts)
+        far = (outside[:, None] - values) ** 2
+        near = (inside[:, None] - values) ** 2
+        return np.asarray((far * (of_size[:, None] - with_answer) + near * with_answer).sum(axis=0))

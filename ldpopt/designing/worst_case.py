@@ -170,6 +170,11 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
     """Newton steps of the saddle, by a Cholesky factor over the columns."""
 
     def __init__(self, master: MinimaxMaster, at: _SaddlePoint) -> None:
+        """Factor the equations of the multiples ``theta``, (m,), and eliminate these.
+
+        What is left, ``small``, is about the weights ``r``, (n,), the line, (n,), and the total.
+        Both are scaled to diagonals of about 1.
+        """
         self.at = at
         self.state = master.state(at)
         self.master = master

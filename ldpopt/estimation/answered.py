@@ -330,12 +330,15 @@ class RatioBand:
         size = len(self.rows)
         if (matrix[:, size:] != 0).any() or not isinstance(self.source, ListedSource):
             return MultiplesBand.of(self, matrix)
+        # numerators of the sums, and last the share of people without an answer, which all have
         sums = np.zeros((len(matrix) + 1, len(self.of_all.values)))
         sums[:-1, self.rows] = matrix[:, :size]
         sums[-1, list(self.missing)] = 1.0
         source = self._sums(sums)
-        last = (len(matrix),)
-        return type(self)(self.of_all.contrast(sums), source, self.counts, last, False)
+        missing = (len(matrix),)
+        return type(self)(
+            self.of_all.contrast(sums), source, self.counts, missing, has_missing=False
+        )
 
     def _sums(self, matrix: Float) -> Any:
         """The source of sums of the numbers."""

@@ -374,9 +374,16 @@ class ReportSource(ABC):
         """
         return None
 
+    @property
+    def unit_totals(self) -> Int | None:
+        """For sets of several kinds, of which every set has the column of its kind too: this column
+        for each column, shape (m,). Default: None.
+        """
+        return None
+
     def in_table(self, reports: Any) -> tuple[Any, Any]:
         """Positions of reports among these columns, from what the codec reads, and which of the
-        people they are of.
+        people they are of; smaller sets are filled up with -1.
         """
         return reports, slice(None)
 

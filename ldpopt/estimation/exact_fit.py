@@ -121,10 +121,14 @@ def listed_p_value(channel: Float, counts: Int) -> float | None:
     ``channel`` has no column of zeros. The first call for a channel and a number of reports takes
     up to a second, later ones microseconds.
     """
-    rows = np.unique(channel, axis=0)
     number = int(counts.sum())
-    n, m = rows.shape
-    if math.comb(number + n - 1, n - 1) * math.comb(number + m - 1, m - 1) > MOST_CELLS // m:
+    m = len(counts)
+    cells = math.comb(number + m - 1, m - 1)
+    if cells > MOST_CELLS // m:  # for most surveys, and sorting rows would take most of the time
+        return None
+    rows = np.unique(channel, axis=0)
+    n = len(rows)
+    if math.comb(number + n - 1, n - 1) * cells > MOST_CELLS // m:
         return None
     return _p_values(rows.tobytes(), m, number)[tuple(counts.tolist())]
 

@@ -56,17 +56,17 @@ class SampledTable:
     squares: Float  # (r, m)
     n_units: Int  # (strata,): clusters, or people
     projection: Float | None  # (cells, cells): on the margins
-    has_totals: bool = False  # whether reports are sets: a last column is of all people
+    totals: Int | None = None  # (m,): as those of `UnitSums`
 
     @property
     def weight(self) -> Float:
         """Sum of the weights of the people of each row, shape (r,)."""
-        return np.asarray(self.sums[:, -1] if self.has_totals else self.sums.sum(axis=1))
+        return of_everybody(self.sums, self.totals)
 
     @property
     def squared_weight(self) -> Float:
         """Sum of their squares."""
-        return np.asarray(self.squares[:, -1] if self.has_totals else self.squares.sum(axis=1))
+        return of_everybody(self.squares, self.totals)
 
     @classmethod
     def of(cls, table: UnitSums, sample: Sample) -> SampledTable:
@@ -85,7 +85,7 @@ class SampledTable:
         if sample.margins is not None and len(sums):
             cells, cell = np.unique(margins, axis=0, return_inverse=True)
             cell = cell.reshape(-1)  # numpy 2.0 has another shape
-            weight = sums[:, -1] if table.has_totals else sums.sum(axis=1)
+            weight = of_everybody(sums, table.totals)
             totals = np.bincount(cell, weight, len(cells)).astype(float)
             stated = zip(sample.margins.items(), table.names[2:-1], cells.T, strict=True)
             targets = [
@@ -108,7 +108,7 @@ class SampledTable:
             squares,
             n_units,
             projection,
-            table.has_totals,
+            table.totals,
         )
 
     @cached_property
@@ -255,6 +255,7 @@ class SampledTable:
         """Sums of the products of the influences of each person, shape (k, k).
 
         If reports are sets, those of two numbers are right only if no set has elements of both.
+        A person then moves an estimate by the value of the kind of the set, and that of an element.
         """
         total = np.zeros((len(first[0][1]), len(second[0][1])))
         for groups, values in first:
@@ -262,10 +263,20 @@ class SampledTable:
                 rows = np.isin(self.group, np.intersect1d(groups, others))
                 squares = by_row[rows] @ self.squares[rows]
                 total += (values * squares) @ other_values.T
-                if self.has_totals:  # (v + c)(v' + c'), with the constants in the last column
-                    total += (values[:, :-1] @ squares[:-1])[:, None] * other_values[:, -1]
-                    total += values[:, -1:] * (other_values[:, :-1] @ squares[:-1])
+                for kind in [] if self.totals is None else np.unique(self.totals).tolist():
+                    # (v + c)(v' + c'), with the constants in the column of the kind
+                    some = np.flatnonzero(self.totals == kind)
+                    some = some[some != kind]
+                    total += (values[:, some] @ squares[some])[:, None] * other_values[:, kind]
+                    total += values[:, [kind]] * (other_values[:, some] @ squares[some])
         return total
+
+
+def of_everybody(sums: Float, totals: Int | None) -> Float:
+    """Sums over all people of sums by report, shape (..., m): if reports are sets, of those of each
+    kind.
+    """
+    return np.asarray((sums if totals is None else sums[..., np.unique(totals)]).sum(axis=-1))
 
 
 def _added(values: Float, place: Int, size: int) -> Float:
@@ -394,8 +405,9 @@ class ReportNoise:
         inverse: Float | None,
         chosen: Any = None,
     ) -> ReportNoise | None:
-        """That of an estimator; None without a left inverse, whose rows are 0 for answers that
-        depend on others.
+        """That of an estimator; None without a left inverse of all answers.
+
+        If the rows of a channel are dependent, the rows of ``inverse`` for some answers are 0.
         """
         if inverse is None or not (inverse != 0).any(axis=1).all():
             return None

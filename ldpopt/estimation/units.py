@@ -49,12 +49,21 @@ class UnitSums:
     sums: Float  # (r, m): of the weights, by report
     squares: Float  # (r, m)
     people: Int  # (r,)
-    has_totals: bool = False  # whether reports are sets: a last column is of all people
+    totals: Int | None = None  # (m,): if reports are sets, the column of all of its kind, of each
 
     @classmethod
-    def of(cls, keys: Sequence[Key], reports: Any, weights: Float | None, size: int) -> UnitSums:
+    def of(
+        cls,
+        keys: Sequence[Key],
+        reports: Any,
+        weights: Float | None,
+        size: int,
+        totals: Int | None = None,
+    ) -> UnitSums:
         """Those of some people, whose reports are positions below ``size``, or sets of such
-        positions, shape (N, k).
+        positions, shape (N, k), filled up with -1.
+
+        Sets that do not have a column of their kind have a last one, of all people.
         """
         codes = np.stack([each for _, each in keys], axis=1)
         first, row = _rows(codes)
@@ -67,18 +76,21 @@ class UnitSums:
             )
         shape = len(first), size
         numbers = np.ones(len(reports)) if weights is None else weights
-        has_totals = reports.ndim == 2
-        of_each = reports.shape[1] if has_totals else 1
-        place = np.repeat(row, of_each) * size + reports.ravel()
+        is_appended = reports.ndim == 2 and totals is None
+        entries = reports.reshape(len(reports), -1)
+        is_entry = entries >= 0
+        person = np.repeat(np.arange(len(entries)), is_entry.sum(axis=1))
+        place = row[person] * size + entries[is_entry]
         tables: list[Any] = []
         for power in (numbers, numbers**2):
-            table = np.bincount(place, np.repeat(power, of_each), shape[0] * size)
+            table = np.bincount(place, power[person], shape[0] * size)
             table = table.reshape(shape).astype(float)
-            totals = np.bincount(row, power, len(first))[:, None]
-            tables.append(np.hstack([table, totals]) if has_totals else table)
+            everybody = np.bincount(row, power, len(first))[:, None]
+            tables.append(np.hstack([table, everybody]) if is_appended else table)
         people = np.bincount(row, minlength=len(first))
         names = tuple(list(each) for each, _ in keys)
-        return cls(names, codes[first], tables[0], tables[1], people, has_totals)
+        kinds = np.full(size + 1, size) if is_appended else totals
+        return cls(names, codes[first], tables[0], tables[1], people, kinds)
 
     def named(self, known: Mapping[int, dict[str | None, Hashable]]) -> UnitSums:
         """The same with the names that are known by their texts: a file of CSV has 1 as a text,
@@ -116,7 +128,7 @@ class UnitSums:
             np.add.at(total, row, both)
             added.append(total)
         sums, squares, people = added
-        return UnitSums(tuple(names), every[first], sums, squares, people, self.has_totals)
+        return UnitSums(tuple(names), every[first], sums, squares, people, self.totals)
 
     __radd__ = __add__
 
@@ -306,7 +318,8 @@ class _UnitCounter:
         reports, kept = self.source.in_table(reports)
         some = [(names, codes[there][kept]) for names, codes in keys]
         numbers = None if weights is None else weights[there][kept]
-        self.table = UnitSums.of(some, reports, numbers, self.size) + self.table
+        totals = self.source.unit_totals
+        self.table = UnitSums.of(some, reports, numbers, self.size, totals) + self.table
 
     def finished(self) -> UnitSums:
         """The table; missing reports that must not be missing are refused."""

@@ -26,8 +26,8 @@ def read_words(language: str, survey: Survey) -> Words:
     require_text(language, "language")
     names = (language, language.split("-")[0])
     known = next((name for name in names if name in LANGUAGES), None)
-    reference = _words_file("en")
-    words = {} if known is None else dict(_words_file(known))
+    reference = words_of_language("en")
+    words = {} if known is None else dict(words_of_language(known))
     stated = survey.words.in_language(language).words
     for key, text in stated.items():
         _require_word(key, text, reference)
@@ -68,7 +68,8 @@ def _require_word(key: str, text: str, reference: Words) -> None:
 
 
 @cache
-def _words_file(language: str) -> Words:
+def words_of_language(language: str) -> Words:
+    """Return the words of the page in a language of the package, by key."""
     return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 

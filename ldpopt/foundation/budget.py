@@ -353,7 +353,7 @@ def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
         power = (nats - k * LOG_2).exp() * 2 ** (BITS - 1)
         low = math.floor(power - ERROR)
         high = math.ceil(power + ERROR)
-    if k == 0:
+    if k == 0:  # e**x is at least 1, which the margin would miss
         low = max(low, 1 << (BITS - 1))
     return Fraction(low << k, 1 << (BITS - 1)), Fraction(high << k, 1 << (BITS - 1))
 

@@ -178,16 +178,16 @@ class Entry:
     def labels(self) -> Sequence[Hashable]:
         """Read labels: text, numbers, and lists of them as tuples."""
         read: list[Hashable] = []
-        for row in self.list():
-            if isinstance(row.value, list):
-                read.append(tuple(row.labels()))
-            elif isinstance(row.value, (str, int)):
-                read.append(row.value)
-            elif isinstance(row.value, float):
-                read.append(row.number())
+        for entry in self.list():
+            if isinstance(entry.value, list):
+                read.append(tuple(entry.labels()))
+            elif isinstance(entry.value, (str, int)):  # true and false, too, are labels
+                read.append(entry.value)
+            elif isinstance(entry.value, float):
+                read.append(entry.number())  # refuses NaN, which equals no label
             else:
-                raise row.error(
-                    f"the label {row._shown()} is neither text nor a number nor a list of them",
+                raise entry.error(
+                    f"the label {entry._shown()} is neither text nor a number nor a list of them",
                     code="labels",
                 )
         return read

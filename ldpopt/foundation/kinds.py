@@ -12,6 +12,7 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import FilePath, beginning
 
 READ = 4096  # characters at the beginning of a file by which it is recognized
+READ_TOML = 1 << 20  # of one in TOML: the words of a survey may be long
 
 
 class FileKind(NamedTuple):
@@ -45,24 +46,37 @@ FORMATS = {  # how the format begins that a file in JSON states
 TABLE_ENDINGS = (".csv", ".parquet", ".xlsx", ".dta", ".sav")
 _FORMAT = re.compile(r'\{\s*"format"\s*:\s*"([^"]*)')
 _MECHANISM = re.compile(r'\{\s*"inputs"\s*:\s*\[')
-_HEADER = re.compile(r"^\s*\[\s*(\w+)", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[\s*(\w+)", re.MULTILINE)
+# the tables of a survey as headers, [question.NAME], or as dotted keys, question.NAME.labels
+_QUESTIONS = re.compile(
+    r"""^[ \t]*(?:\[[ \t]*)?(["']?)(?:question|matrix)\1[ \t]*[.\]]"""
+    r"|^[ \t]*question[ \t]*=",
+    re.MULTILINE,
+)
 
 
 def kind_of(path: FilePath) -> FileKind | None:
     """The kind of a file, None if it is not recognized."""
-    text = beginning(path, READ).lstrip("\ufeff \t\r\n")
+    ending = Path(str(path)).suffix.lower()
+    text = beginning(path, READ_TOML if ending == ".toml" else READ).lstrip("\ufeff \t\r\n")
     if text.startswith("{"):
         stated = _FORMAT.match(text)
         for start, kind in FORMATS.items():
             if stated is not None and stated[1].startswith(start):
                 return kind
         return MECHANISM if _MECHANISM.match(text) else None
-    ending = Path(str(path)).suffix.lower()
     if ending in TABLE_ENDINGS and text:
         return TABLE
-    if ending == ".toml" and (tables := _HEADER.findall(text)):
-        return STATED_SURVEY if {"question", "matrix"} & {*tables} else STATED_MODEL
-    return None
+    if ending == ".toml" and asks_questions(text):
+        return STATED_SURVEY
+    return STATED_MODEL if ending == ".toml" and _HEADER.search(text) else None
+
+
+def asks_questions(text: str) -> bool:
+    """Whether a text in TOML has questions, or tables of them, and so is a survey. Nothing is
+    parsed: of some texts that takes minutes.
+    """
+    return _QUESTIONS.search(text) is not None
 
 
 def require_holding(path: FilePath, content: str, do: str) -> None:

@@ -102,13 +102,14 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         return self._channel(np.where(bits.T, p, 1 - p) * others, outputs)
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
+        """Bits, shape (N, d): all as for labels that are not the true one, then the true ones."""
         size = len(answers)
         width = len(self.inputs)
         require_memory(size * width, f"{size} reports of {width} bits")
         generator = None if rng is None else generator_of(rng)
         reports = np.empty((size, width), dtype=bool)
-        words = bit_source(generator)
-        first_words = whole_words(generator)
+        words = bit_source(generator)  # of 53 bits
+        first_words = whole_words(generator)  # of 64 bits: a byte for each coin, see `toss_lazily`
         true_mass, other_mass = self._masses
         for part in chunks(size, max(1, CHUNK // width)):
             truth = answers[part]

@@ -62,14 +62,14 @@ def privatize_table(
         problem = f"the table has a column {twice[0]!r} already"
         do = "rename this column: the reports get its name"
         raise StatementError(problem, code="report-column", do=do)
-    drawer = _Drawer(dict(questions), keep, keyed, one_question, read)
+    drawer = Drawer(dict(questions), keep, keyed, one_question, read)
     kinds = drawer.kinds(columns)
     origin = origin_of_reports(questions, keep, keyed, one_question, before)
     return replaced(table, drawer.function(columns), read, kinds, text_of_origin(origin))
 
 
 @dataclass(frozen=True)
-class _Drawer:
+class Drawer:
     """Draws the reports of a partition; sent to the executors with the key."""
 
     questions: dict[str, Question]

@@ -28,7 +28,7 @@ from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.notion import from_table, has_epsilon, to_table, with_epsilon
 from ldpopt.tables.database import without_password
-from ldpopt.tables.origin import merged, read_origin
+from ldpopt.tables.origin import merged, origin_beside, read_origin
 
 # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
 MAX_FILE_BYTES = 2**30
@@ -298,18 +298,26 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     """Refuse a file whose recorded origin is another mechanism; a file without an origin is
     accepted.
     """
-    require_origin_of(read_origin(path), column, digest, without_password(path))
+    origin = read_origin(path)
+    beside = None if origin is None else origin_beside(path)
+    # another program that writes the table anew leaves the origin of the earlier one there
+    stale = "" if beside is None else f"; or remove {beside}, if the table was written anew"
+    require_origin_of(origin, column, digest, without_password(path), stale)
 
 
-def require_origin_of(origin: dict[str, Any] | None, column: str, digest: str, table: str) -> None:
-    """Refuse an origin that names another mechanism for a column; there may be no origin."""
+def require_origin_of(
+    origin: dict[str, Any] | None, column: str, digest: str, table: str, stale: str = ""
+) -> None:
+    """Refuse an origin that names another mechanism for a column; there may be no origin. ``stale``
+    says what to do if the origin is not that of the table.
+    """
     if origin is None:
         return
     questions = origin["questions"]
     where = f"{table}, column {column}"
     if column not in questions:
         problem = "this column was copied unprotected, or added later: it has no reports"
-        do = f"name a column of reports; {nearest(column, questions)}"
+        do = f"name a column of reports; {nearest(column, questions)}{stale}"
         raise ModelFileError(problem, code="copied-column", where=where, do=do)
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
@@ -327,5 +335,5 @@ def require_origin_of(origin: dict[str, Any] | None, column: str, digest: str, t
             f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one "
             f"given ({digest[:12]})"
         )
-        do = "estimate with the file that privatize was given"
+        do = f"estimate with the file that privatize was given{stale}"
         raise ModelFileError(problem, code="other-mechanism", where=where, do=do)

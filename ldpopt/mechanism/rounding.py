@@ -430,7 +430,9 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
-    ``slack`` is one number or (n, n, m); O(pairs x m) a sweep, usually two to four.
+    ``values`` are (n, m); ``ratio`` is ``r``, at most 1, one number or one for each pair; ``slack``
+    is ``s``, one number or (n, n, m). If ``is_whole``, right sides are rounded up. O(pairs x m) a
+    sweep, usually two to four.
     """
     first, second = ties.pairs()
     ratio, by_target = np.broadcast_to(ratio, first.shape), np.argsort(second, kind="stable")
@@ -443,6 +445,8 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     tied = ties.tied_outputs(values.shape[1])
     order = list(range(len(values)))
     lifted = values.copy()
+    # No chain of pairs raises its own start, so chains have fewer than n pairs; each sweep follows
+    # at least one more pair of all.
     for _ in range(2 * len(values) + 2):
         before = lifted.copy()
         for x in order:

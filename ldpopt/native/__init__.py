@@ -319,6 +319,12 @@ solve_levels = Loop(
     "found f8[m, n]!"
 )
 
+# simplex.c
+exchange_columns = Loop(
+    "exchange_columns: gains f8[n, m]; weight f8[n]; inverse f8[rows, rows]!; level f8[rows]!; "
+    "dual f8[rows]!; output i4[rows]!; ones u1[rows, n]!; b f8; tolerance f8; limit i8; held i8"
+)
+
 # sets.c
 choose_sets = Loop(
     "choose_sets: d i8; parts i8; bits i8; words i8[rows, count]; own i8[rows]; is_held b1[rows]; "

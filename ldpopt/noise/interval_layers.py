@@ -91,7 +91,11 @@ class IntervalLayers(ABC):
         return frozen(left[order]), frozen(length[order]), frozen(level[order])
 
     def find_failure(self) -> tuple[str, str] | None:
-        """Return why the layers are not private, with its code, or None; exact."""
+        """Return why the layers are not private, with its code, or None if they are; exact.
+
+        They are if each layer moved by a neighbor is inside the next one, and from ``n`` on the
+        sets are single intervals that grow by the largest neighbor a step.
+        """
         # From n - 1 on the sets are intervals that grow alike, so the inclusion at n implies all
         # later ones.
         require_few_layers(self.steps)

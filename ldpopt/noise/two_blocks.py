@@ -103,14 +103,17 @@ class TwoBlocks(IntervalLayers):
         both = reach[1:] + reach[:-1]
         growth = np.diff(reach)
         k = np.arange(last + 1)
-        gaps = b - k * w - 2 * d
+        # At k: the widened points k c and (k + 1) b, between which the blocks k and k + 1 grow by
+        # E_{t-k} and E_{t-k-1}, and the width of the gap between these points.
         tops = k * c + d
         bottoms = (k + 1) * b - d
+        gaps = b - k * w - 2 * d
         yield np.zeros(1), np.array([d])
         for t in range(1, last + 1):
             is_closed = self.gaps_closed_at is not None and t >= self.gaps_closed_at
-            # Gap k = 1 .. t-1 lies between the blocks k-1 and k; arrays of terms in t - k are
-            # reversed.
+            # Of the gaps k = 0 .. t-2, left after t-1 steps: their widths before and after step t,
+            # their ends, and the parts that step t covers from the left and from the right. Arrays
+            # of terms in t - k are reversed.
             before = gaps[: t - 1] - both[t - 2 :: -1][: t - 1]
             after = gaps[: t - 1] - both[t - 1 : 0 : -1]
             low = tops[: t - 1] + reach[t - 1 : 0 : -1]

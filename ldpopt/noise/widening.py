@@ -20,6 +20,8 @@ from ldpopt.noise.two_blocks import TwoBlocks
 
 Blocks = tuple[tuple[Fraction, Fraction], ...]
 GRID_POINTS = 41  # widenings tried before the local searches
+STEPS = 4  # parts of half a gap by which a superset may narrow it from either side
+COARSE_POINTS = 9  # widenings tried for each superset
 # The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them
 DENSITY_CUTOFF_NATS = 45.0
 # widenings that need more layers are skipped in the search; a wider one is always tried
@@ -127,7 +129,9 @@ def _analytic_widenings(blocks: Blocks, eps: float) -> list[float]:
 def _searched_widenings(
     blocks: Blocks, eps: float, analytic: list[float]
 ) -> list[tuple[float, float]]:
-    """Return expected absolute noise and widening: of a grid, and of searches around its best."""
+    """Return pairs of expected absolute noise and widening: of a grid, and of searches around its
+    best.
+    """
     c = float(blocks[-1][1])
     # Very narrow innermost layers are never best: start below the narrowest block, scaled by the
     # budget.
@@ -168,7 +172,7 @@ def _objective(blocks: Blocks, d: float, eps: float) -> float:
     closed = TwoBlocks(a, blocks[1][0] if len(blocks) == 2 else c, c, Fraction(d))
     if closed.gaps_closed_at is None:
         return math.inf
-    n = closed.gaps_closed_at + 1
+    n = closed.steps
     last = min(n, math.ceil(DENSITY_CUTOFF_NATS / eps))
     if n > MAX_LAYERS or last > MAX_SEARCH_LAYERS:
         return math.inf
@@ -177,20 +181,23 @@ def _objective(blocks: Blocks, d: float, eps: float) -> float:
 
 def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float:
     """Return the expected absolute noise over layers ``0 .. last``; layer ``n`` stands for all
-    later ones.
+    later ones, which are its translates by multiples of ``c``.
     """
-    x = math.exp(-eps)
-    y = -math.expm1(-eps)
-    size = float(closed.c)
-    mass, first = 0.0, 0.0
+    decay = math.exp(-eps)
+    complement = -math.expm1(-eps)  # 1 - decay
+    step = float(closed.c)
+    mass = 0.0  # integral of the density, and of the density times |r|
+    first = 0.0
     for t, (left, length) in enumerate(closed.layers(last)):
-        m = 2 * float(length.sum())
-        q = 2 * float(length @ (left + length / 2))
+        measure = 2 * float(length.sum())  # of the layer, and the integral of |r| over it
+        moment = 2 * float(length @ (left + length / 2))
         weight = math.exp(-eps * t)
         if t == n:
-            weight /= y
-            q += size * m * x / y
-        mass, first = mass + weight * m, first + weight * q
+            # sum_k decay**k = 1 / complement, and sum_k k decay**k = decay / complement**2
+            weight /= complement
+            moment += step * measure * decay / complement
+        mass += weight * measure
+        first += weight * moment
     return first / mass
 
 
@@ -205,12 +212,11 @@ def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
         b = high[0]
         sets.append(((Fraction(0), a), (b, c)))
         tried = []
-        for left in range(5):
-            for right in range(5 - left):
-                near = a + (b - a) * left / 4 * Fraction(1, 2)
-                far = b - (b - a) * right / 4 * Fraction(1, 2)
-                pair: Blocks = ((Fraction(0), near), (far, c))
-                widenings = np.geomspace(float(c) * 1e-3, float(c) / 2, 9)
+        step = (b - a) / (2 * STEPS)
+        for left in range(STEPS + 1):
+            for right in range(STEPS + 1 - left):  # at least half of the gap is left
+                pair: Blocks = ((Fraction(0), a + left * step), (b - right * step, c))
+                widenings = np.geomspace(float(c) * 1e-3, float(c) / 2, COARSE_POINTS)
                 tried.append((min(_objective(pair, float(d), eps) for d in widenings), pair))
         sets += [pair for _, pair in sorted(tried)[:2]]
     return sets

@@ -64,6 +64,20 @@ def _curves(result: SweepResult, column: str) -> Any:
     return grid if grid.ndim == 2 else np.moveaxis(grid, 1, 0).reshape(grid.shape[1], -1)
 
 
+def _curve_name(result: SweepResult, k: int) -> str:
+    """Return the name of curve ``k`` of `_curves`: its case and its prior."""
+    priors = 1 if result.priors is None else len(result.priors)
+    parts = []
+    if result.cases:
+        model, delta, _ = result.cases[k // priors]
+        parts += [model] if model else []
+        parts += [] if np.isnan(delta) else [f"delta {delta:.3g}"]
+    if result.priors is not None:
+        weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k % priors, :4])
+        parts.append(f"({weights}{', …' if result.priors.shape[1] > 4 else ''})")
+    return ", ".join(parts) or "solver"
+
+
 def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value") -> Axes:
     r"""Draw a column of a binary sweep over epsilon and the prior of the first answer.
 
@@ -164,17 +178,3 @@ def simulation(result: SimulationResult, ax: Axes | None = None) -> Axes:
     )
     along = f"utility of a survey of {result.population:,} people"
     return finish(ax, legend={}, xlabel=along, ylabel=f"surveys, of {result.repeats}")
-
-
-def _curve_name(result: SweepResult, k: int) -> str:
-    """Return the name of curve ``k`` of `_curves`: its case and its prior."""
-    priors = 1 if result.priors is None else len(result.priors)
-    parts = []
-    if result.cases:
-        model, delta, _ = result.cases[k // priors]
-        parts += [model] if model else []
-        parts += [] if np.isnan(delta) else [f"delta {delta:.3g}"]
-    if result.priors is not None:
-        weights = ", ".join(f"{weight:.3g}" for weight in result.priors[k % priors, :4])
-        parts.append(f"({weights}{', …' if result.priors.shape[1] > 4 else ''})")
-    return ", ".join(parts) or "solver"

@@ -98,6 +98,7 @@ class _Objective(NamedTuple):
         """The loss of a channel, which must be a finite number."""
         number = self.value_of(channel.copy())
         try:
+            # NaN is a number here: it is refused below, with the channel's least entry
             is_nan = isinstance(number, (float, np.floating)) and bool(np.isnan(number))
             number = number if is_nan else real_number(number, "value()")
         except StatementError as error:

@@ -261,6 +261,7 @@ def require_sublinear(utility: ConvexUtility) -> None:
             code="homogeneity",
             do="state a utility with mu(s c) = s mu(c), such as a divergence",
         )
+    # stacked with others: the function must work on the last two axes of any array
     both = _tried(utility, np.stack([first + second, first]), (2, TRIALS))[0]
     if (error := (both - values - others).max()) > allowed:
         raise StatementError(

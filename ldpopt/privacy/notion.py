@@ -535,6 +535,7 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
         raise MechanismError(
             problem, code="channel", do="pass a Mechanism or an array (inputs, outputs)"
         )
+    # entries need not be in memory yet, as those of a range: 64 bytes for each position
     require_memory(64.0 * len(channel), f"a channel of {len(channel):,} inputs")
     return tuple(range(len(channel))), False
 

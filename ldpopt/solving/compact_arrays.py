@@ -54,8 +54,12 @@ def compact_arrays(
 ) -> Arrays:
     """Matrix without zeros, sides of rows, and bounds of columns: ``sum_y (Q[x, y] + b M[y]) = 1``
     for every input, then ``Q[x, y] - beta M[y] <= delta`` for capped inputs and shared outputs.
+
+    ``shape`` is (n, m); ``capped`` and ``shared`` are positions; ``is_free``, (n m + m,), is False
+    for columns that are fixed to 0; ``b`` is ``exp(-epsilon)`` and ``beta`` is ``1 - b``.
     """
     n, m = shape
+    # columns of the program: Q row by row, then M
     q = np.arange(n * m).reshape(n, m)
     floors = n * m + np.arange(m)
     size = len(capped) * len(shared)

@@ -127,12 +127,12 @@ def size(problem: Problem, form: ProgramForm) -> Size:
         added = len(shared.averages) * float(np.count_nonzero(comparisons.tied_outputs(m)))
         return Size(form, rows + more, columns + added, nonzeros + entries)
     privacy_rows, privacy_nonzeros = (
-        _pairwise_size(ties, n, m) if comparisons is None else comparisons.size(m)
+        pairwise_size(ties, n, m) if comparisons is None else comparisons.size(m)
     )
     return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
 
 
-def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
+def pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
     """Rows and non-zeros of the privacy constraints in the pairwise form; without ties, those of
     all pairs.
     """

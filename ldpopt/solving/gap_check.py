@@ -46,13 +46,13 @@ OPTIMAL_GAP = 1e-6
 
 def repair_and_measure(raw: RawSolution, problem: Problem, goal: float = 0.0) -> RawSolution:
     """Repair an answer's channel, and prove the gap of the repaired channel; a rough answer with a
-    gap above the goal and `REFINED_GAP` is refined.
+    gap above the goal and `REFINED_GAP` is refined, as often as it can be.
     """
     raw = _measured(raw, problem)
     is_closed = raw.gap is not None and raw.gap <= max(REFINED_GAP, goal)
     if raw.refine is None or raw.outcome.status is not Status.OPTIMAL or is_closed:
         return raw
-    refined = _measured(raw.refine(), problem)
+    refined = repair_and_measure(raw.refine(), problem, goal)
     LOG.info("gap %s of the first answer, %s after its refinement", raw.gap, refined.gap)
     return better(refined, raw)
 

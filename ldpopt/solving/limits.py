@@ -11,6 +11,13 @@ class Limits:
 
     Attributes
     ----------
+    columns_entries : int
+        Entries of a utility up to which extreme columns beat the other methods, for a pure budget
+        and an expected value.
+    columns_worst_entries : int
+        The same for a worst case.
+    columns_least_beta : float
+        Smallest ``1 - exp(-epsilon)`` for which two extreme columns differ enough for floats.
     sifting_entries : int
         Entries of a utility from which output sifting beats simplex; with an entry-wise delta 1.6
         times as many.
@@ -63,6 +70,9 @@ class Limits:
         the solver's tolerance.
     """
 
+    columns_entries: int = 2500
+    columns_worst_entries: int = 3600
+    columns_least_beta: float = 1e-3
     sifting_entries: int = 1400
     whole_entries: float = 10_000
     least_beta: float = 1e-9

@@ -16,6 +16,7 @@ from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.log import Step, Steps
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
+from ldpopt.solving.methods.extreme_columns import ExtremeColumns
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import Method
 from ldpopt.solving.methods.output_sifting import OutputSifting
@@ -26,6 +27,7 @@ from ldpopt.solving.problem_form import ProblemForm
 SolveForm = Literal["compact", "pairwise", "sifted"]
 
 METHODS: tuple[Method, ...] = (
+    ExtremeColumns(),
     OutputSifting(),
     RaysMethod(),
     GraphInteriorPoint(),
@@ -80,7 +82,7 @@ def plan(
     Examples
     --------
     >>> from ldpopt import Problem, PureLDP
-    >>> for step in plan(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))):
+    >>> for step in plan(Problem(None, [[1, 0], [0, 1]], PureLDP(0), objective="worst_case")):
     ...     print(step)
     direct: the compact program is solved as a whole by highs
     """

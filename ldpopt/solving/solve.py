@@ -55,10 +55,11 @@ def solve(
     problem : Problem
         The problem.
     solver : str or Solver
-        ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a
-        thousand entries or more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"piqp"``,
-        ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name, or an instance of
-        `ldpopt.solvers.Solver`; default: ``"auto"``.
+        ``"auto"`` follows the `plan`: extreme columns for small problems with a pure budget, an
+        interior point for large ones (about a thousand entries or more), else HiGHS. Or
+        ``"highs"``, ``"columns"``, ``"interior"``, ``"cbc"``, ``"piqp"``, ``"cvxpy"`` (Clarabel),
+        ``"cvxpy:SCS"``, ... or a plug-in's name, or an instance of `ldpopt.solvers.Solver`;
+        default: ``"auto"``.
     time_limit : float, optional
         Seconds for the whole call; default: no limit.
     gap : float, optional

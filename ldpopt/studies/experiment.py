@@ -361,7 +361,8 @@ def _variances(protocol: Any, population: _Population) -> Float:
     low, high = protocol.domain
     width = high - low
     if len(protocol.knots) == 2:
-        # Three values determine a quadratic; the moments average it.
+        # Without knots inside the domain the variance is quadratic in the answer: three values
+        # determine it, and the moments of the answers, scaled to [0, 1], average it.
         start, middle, end = (float(protocol.variance(x)) for x in (low, (low + high) / 2, high))
         bend = 2 * (start + end - 2 * middle)
         average = start + (end - start - bend) * population.means + bend * population.squares

@@ -77,12 +77,16 @@ class Plan:
         self.sources: dict[str, AnswersFile] = {}
 
     def of(self, sources: Mapping[str, AnswersFile], passed: list[str]) -> None:
-        """Plan the reports of some files; refuse those that differ from what earlier runs read."""
+        """Plan the reports of some files; refuse those that differ from what earlier runs read.
+
+        ``passed`` are names of files that are no tables and were passed over; they are recorded.
+        """
         self._require_survey()
         targets = {source.target: source for source in sources.values()}
         for name in sorted(self.present):
             if name not in targets:
-                gone = next((old for old, row in self._record.items() if row[0] == name), None)
+                recorded = self._record.items()
+                gone = next((old for old, (target, _) in recorded if target == name), None)
                 raise self._foreign(name, gone)
         for name, source in sorted(targets.items()):
             self.inventory.parts[name] = self._planned(name, source)
@@ -137,7 +141,9 @@ class Plan:
             )
 
     def _foreign(self, name: str, gone: str | None) -> ModelFileError:
-        """The error for reports whose answers are not among the sources."""
+        """The error for a file in the folder that this run would not write: reports of a source
+        ``gone``, if the record knows one, or anything else.
+        """
         if gone is not None:
             return ModelFileError(
                 f"the reports of {gone!r} are drawn, and the file is not there now",

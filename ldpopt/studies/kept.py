@@ -20,7 +20,9 @@ from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.certify import certify, read_multipliers
 from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.columns import ColumnBasis
 from ldpopt.solving.methods.direct import Direct
+from ldpopt.solving.methods.extreme_columns import ExtremeColumns
 from ldpopt.solving.methods.method import solver_named
 from ldpopt.solving.plan import plan
 from ldpopt.solving.solution import Solution
@@ -235,7 +237,8 @@ class _Family:
 
     def solved(self, problem: Problem, place: int) -> Certificate:
         """Solve and certify a problem, and keep its mechanism for others."""
-        is_simplex = problem.prior is not None and isinstance(plan(problem)[0].method, Direct)
+        method = plan(problem)[0].method
+        is_simplex = problem.prior is not None and isinstance(method, (Direct, ExtremeColumns))
         solution = solve(problem)
         if solution.repaired is None:
             error = solution.no_solution()
@@ -259,7 +262,7 @@ class _Kept:
     point: Float
     outcome: Outcome
     values: Float  # gain or loss of each input, shape (n,)
-    faces: dict[type, _Corner | _Face | None] = field(default_factory=dict)
+    faces: dict[type, Any] = field(default_factory=dict)  # _Corner, _ColumnCorner or _Face
     calls: int = 0  # solver calls for central multipliers
 
     @classmethod
@@ -300,8 +303,10 @@ class _Kept:
                 return proof
         return None
 
-    def _face(self, kind: type[_Corner | _Face]) -> _Corner | _Face | None:
+    def _face(self, kind: type[_Corner | _Face]) -> Any:
         """The basis of the solve, or central multipliers, which need another call of a solver."""
+        if kind is _Corner and isinstance(self.outcome.warm_start, ColumnBasis):
+            return _ColumnCorner(self.program, self.outcome.warm_start)
         if kind is _Corner:
             return _Corner.of(self.program, self.outcome.warm_start)
         self.calls += 1
@@ -348,6 +353,20 @@ class _Corner:
         """The multipliers for other costs."""
         costs = np.append(objective, np.zeros(self.rows))
         return np.asarray(np.nan_to_num(self.factors.solve(costs[self.basic], trans="T")))
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnCorner:
+    """A basis of extreme columns, by which multipliers follow the costs."""
+
+    program: ChannelProgram
+    basis: ColumnBasis
+
+    def moved(self, objective: Float) -> Float:
+        """The multipliers for other costs."""
+        sign = 1.0 if self.program.maximize else -1.0
+        n, m = self.program.structure.shape
+        return sign * self.basis.row_duals(sign * objective[: n * m].reshape(n, m))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -41,11 +38,8 @@ from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, count_of, run
 from ldpopt.processes.run import RunOptions
 from ldpopt.solvers import Status
-from ldpopt.solving.along_budgets import ProvedAnswer
 from ldpopt.solving.certify import certify
-from ldpopt.solving.solution import value_of
 from ldpopt.solving.solve import solve
-from ldpopt.studies.chains import MOST_STARTS, Chains, GridPoint
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
 MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
@@ -254,12 +248,6 @@ def sweep(
     ModelFileError
         If the checkpoint is that of another sweep, or cannot be written.
 
-    Notes
-    -----
-    With ``"auto"`` and no time limit, plain problems of pure privacy are searched from the answer
-    at the next smaller budget. Each point is repaired, audited and proved by itself; of several
-    optima it may have another one than `solve` returns, always the same for the same grid.
-
     Examples
     --------
     >>> from ldpopt import PureLDP
@@ -389,6 +377,14 @@ def _priors(priors: Any, problems: list[Problem]) -> Float:
     return read_priors(priors, inputs)[0]
 
 
+class GridPoint(NamedTuple):
+    """A point of a grid: positions of its case, budget and prior."""
+
+    case: int
+    budget: int
+    prior: int
+
+
 class SweepRow(NamedTuple):
     """The row of a point, and its mechanism if that is kept."""
 
@@ -423,51 +419,19 @@ class Grid:
         formula = math.nan if form is None else float(form.value)
         value = gap = seconds = math.nan
         mechanism = None
-        began = time.perf_counter()
         try:
-            if (proved := self._chained(point, problem)) is None:
-                solution = solve(problem, solver=self.solver, time_limit=self.time_limit)
-                status, seconds = solution.status.value, solution.runtime
-                if solution.status is Status.FAILED:
-                    status = f"{status}: {solution.raw_status}"
-                if solution.repaired is not None:
-                    proved = ProvedAnswer(solution.mechanism, certify(solution))
-            else:
-                status = Status.OPTIMAL.value
-                seconds = time.perf_counter() - began
-            if proved is not None:
-                mechanism = proved.mechanism
-                value = value_of(problem, mechanism.channel)
-                gap = proved.certificate.relative_gap
+            solution = solve(problem, solver=self.solver, time_limit=self.time_limit)
+            status, seconds = solution.status.value, solution.runtime
+            if solution.status is Status.FAILED:
+                status = f"{status}: {solution.raw_status}"
+            if solution.repaired is not None:
+                value, mechanism = solution.value, solution.mechanism
+                gap = certify(solution).relative_gap
         except LdpoptError as error:
             status = error.what
         return SweepRow(
             self._row(point, value, gap, formula, status, seconds), mechanism if self.keep else None
         )
-
-    @cached_property
-    def _here(self) -> threading.local:
-        """What this process has solved, by thread: a model of HiGHS is for one at a time."""
-        return threading.local()
-
-    @property
-    def chains(self) -> Chains:
-        """What points that differ in their budget alone share, in this thread."""
-        if not hasattr(self._here, "chains"):
-            self._here.chains = Chains(self.budgets, self.problem)
-        chains: Chains = self._here.chains
-        return chains
-
-    def _chained(self, point: GridPoint, problem: Problem) -> ProvedAnswer | None:
-        """The answer from that of the budget before; None if `solve` has to find it."""
-        is_plain = self.solver == "auto" and self.time_limit is None and len(self.budgets) > 1
-        if not is_plain or len(self.priors) > MOST_STARTS:
-            return None
-        return self.chains.answer(point, problem)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but the chains, which belong to a thread."""
-        return {name: part for name, part in vars(self).items() if name != "_here"}
 
     def problem(self, point: GridPoint) -> Problem:
         """The problem at a point."""

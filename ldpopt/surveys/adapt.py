@@ -215,6 +215,10 @@ def _parameter(
         )
     inputs = _answers(question)
     edges = ends_of_classes(question)
+    if goal.normal is not None and isinstance(question, NumberQuestion):
+        # a normal number is rounded to the nearest one that can be given: the mean is that of the
+        # numbers as they are given, as in the first stage
+        edges = tuple(edge - question.number.step / 2 for edge in edges or ())
     numbers = label_numbers(inputs)
     if edges is None and numbers is not None and goal.rate:
         edges = (*map(float, numbers), inf)
@@ -240,7 +244,7 @@ def _parameter(
     stage = goal.at(first, edges, 0.0, 0)
     family = stage.family(inputs)
     pilot = estimate_question(first, name, counts, Reading())
-    value = _value(first, family, pilot, counts, starts if goal.rate else None)
+    value = _value(first, family, pilot, counts)
     chosen = optimum(family, value, budget)
     return replace(stage, value=value, reports=pilot.n_reports), chosen.mechanism
 
@@ -258,9 +262,7 @@ def _answers(question: Question) -> tuple[Any, ...]:
     return tuple(each for place, each in enumerate(question.inputs) if place != code)
 
 
-def _value(
-    first: Questionnaire, family: AnswerFamily, pilot: Estimate, counts: Any, starts: Any
-) -> float:
+def _value(first: Questionnaire, family: AnswerFamily, pilot: Estimate, counts: Any) -> float:
     """The parameter as the first stage found it.
 
     It is the most likely one; of a rounded number its mean, and of reports that are sets, or with
@@ -269,9 +271,7 @@ def _value(
     name, question = next(iter(first.questions.items()))
     law = question.randomizer
     if isinstance(question, NumberQuestion) and question.is_rounded:
-        # a number stands for all up to the next one
-        shift = question.number.step / 2 if starts is None else 0.0
-        return family.read(pilot.values[0] + shift)
+        return family.read(pilot.values[0])
     if isinstance(law, Mechanism) and tuple(law.inputs) == family.inputs:
         return float(most_likely(family, law, counts, check_fit=False).values[0])
     bounds: Any = pilot.bounds

@@ -81,7 +81,7 @@ def columns_of(
     require_conditions(questions)
     trees = trees_of(questions)
     _require_found(trees, known, pairs)
-    _require_together(pairs, trees)
+    require_together(pairs, trees)
     for name in (each for pair in pairs for each in pair):
         require_not_rounded(name, questions[name])
     first = {name: root for root, names in trees.items() for name in names}
@@ -226,7 +226,7 @@ def _require_not_asked(name: str, question: Question) -> None:
         )
 
 
-def _require_together(pairs: Pairs, trees: Trees) -> None:
+def require_together(pairs: Pairs, trees: Trees) -> None:
     """Refuse a table of two questions that have no report together."""
     for pair in pairs:
         if not any(set(pair) <= set(names) for names in trees.values()):

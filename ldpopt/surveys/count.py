@@ -13,7 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, new_people
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.estimation.sample import Sample
-from ldpopt.estimation.sampled import SampledPeople, SampledTable
+from ldpopt.estimation.sampled import SampledPeople, SampledTable, of_everybody
 from ldpopt.estimation.units import UnitSums, units_of_file, units_of_frame
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import require_kind, require_text, short_repr
@@ -134,7 +134,7 @@ def _counts_by_group(
         size = len(source.unit_columns or ())
         values, squares = (each[rows].sum(axis=0) for each in (table.sums, table.squares))
         total, total_squares = (
-            float(each[-1] if table.has_totals else each.sum()) for each in (values, squares)
+            float(of_everybody(each, table.totals)) for each in (values, squares)
         )
         found[group] = Counts(
             source.digest,

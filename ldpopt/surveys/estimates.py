@@ -4,7 +4,7 @@ questions.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -439,7 +439,7 @@ def estimate_survey(
         )
         for group in groups:
             if group in by_group and by_group[group].total > 0:
-                times = _times_drawn(survey, counts, by_group, group)
+                times = _times_drawn(survey, counts, by_group, [group])
                 groups[group][name] = estimate_question(
                     survey, name, by_group[group], in_group, followers, times, pooled=pooled
                 )
@@ -473,19 +473,26 @@ def _require_choices(survey: Questionnaire, pooled: bool) -> None:
 
 
 def _times_drawn(
-    survey: Questionnaire, counts: Mapping[str, Any], of_column: Mapping[Any, Counts], *group: Any
+    survey: Questionnaire,
+    counts: Mapping[str, Any],
+    of_column: Mapping[Any, Counts],
+    groups: Collection[Hashable] | None = None,
 ) -> float:
-    """How many times their share of all people, or of those of a group, liars can have among the
-    reports of one column: they choose which question is drawn.
+    """How many times their share of the people of some groups, by default all, liars can have among
+    the reports of one column: they choose which question is drawn.
+
+    ``counts`` are by column, then by group.
     """
     if survey.times_drawn == 1:
         return 1.0
-    chosen = group or tuple({each for by_group in counts.values() for each in by_group})
-    every = [
-        by_group[each].total for by_group in counts.values() for each in chosen if each in by_group
+    if groups is None:
+        # in the order of the counts, and not of a set: sums of weights have the same last digit
+        groups = dict.fromkeys(each for by_group in counts.values() for each in by_group)
+    reports = [
+        by_group[each].total for by_group in counts.values() for each in groups if each in by_group
     ]
-    own = sum(of_column[each].total for each in chosen if each in of_column)
-    return float(sum(every) / own) if own > 0 else survey.times_drawn
+    own = sum(of_column[each].total for each in groups if each in of_column)
+    return float(sum(reports) / own) if own > 0 else survey.times_drawn
 
 
 def numbers_of(survey: Questionnaire, name: str) -> Any:

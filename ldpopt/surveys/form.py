@@ -146,6 +146,7 @@ def _question_form(name: str, question: Question) -> dict[str, Any]:
     rounded to a grid, the answers beside them.
     """
     points = _points(question)
+    # the first inputs are the points of the grid, which are written as numbers
     answers = _texts(question.inputs[len(points) :], "answer", name)
     if len(answers) > MAX_ANSWERS:
         raise StatementError(

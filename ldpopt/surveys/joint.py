@@ -65,9 +65,23 @@ def joint_source(
     """Return what draws the best joint report of questions, whose sources are workloads."""
     from ldpopt.designing.design import design
 
+    require_joint(questions, pairs)
     if is_yes_no(questions) and not pairs:
         answers = {name: question.inputs for name, question in questions.items()}
         return YesNoPatterns(answers, YesNoCertificate.of(len(answers), Budget.positive(epsilon)))
+    workload = joint_workload(questions, pairs)
+    best = design(workload, PureLDP(epsilon), time_limit=DESIGN_SECONDS)
+    if not isinstance(best, Design):
+        raise no_joint_report()
+    return best
+
+
+def require_joint(questions: Mapping[str, Question], pairs: Sequence[tuple[str, str]] = ()) -> None:
+    """Refuse a joint report on one question, or on too many combinations of answers."""
+    if len(questions) < 2:
+        raise no_joint_report()
+    if is_yes_no(questions) and not pairs:
+        return
     number = count_paths(questions)
     if number > MAX_PATHS:
         raise StatementError(
@@ -75,11 +89,6 @@ def joint_source(
             code="combinations",
             do="ask yes/no questions or fewer questions, or use the scheme 'one_question'",
         )
-    workload = joint_workload(questions, pairs)
-    best = design(workload, PureLDP(epsilon), time_limit=DESIGN_SECONDS)
-    if not isinstance(best, Design):
-        raise no_joint_report()
-    return best
 
 
 def no_joint_report() -> StatementError:

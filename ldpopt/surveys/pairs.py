@@ -36,6 +36,8 @@ TRIAL_SECONDS = 10.0  # for all trials together
 def pair_of(joint: JointQuestion, name: str, other: str) -> Any:
     """What counts and estimates the table of two questions of a joint report.
 
+    A table that reports do not show for one person (``people = 1.0``) is refused.
+
     Raises
     ------
     StatementError
@@ -56,6 +58,7 @@ def pair_of(joint: JointQuestion, name: str, other: str) -> Any:
     except StatementError as error:
         if error.code != "rank":
             raise
+        # the message ends with the reason
         reason = error.what.rpartition("because ")[2]
         raise not_shown(joint, name, other, 1.0, reason) from None
     return PairNumbers(joint, (name, other), names, wanted, estimator)

@@ -31,6 +31,7 @@ from ldpopt.surveys.choices import (
     odds_by_choice,
     read_choices,
 )
+from ldpopt.surveys.column_names import require_own_columns
 from ldpopt.surveys.columns import Pairs, columns_of, read_pairs, with_trees
 from ldpopt.surveys.fields import read_fields
 from ldpopt.surveys.form_words import FormWords
@@ -119,7 +120,7 @@ class Questionnaire:
             questions = self._for_each_choice(questions, pairs)
         self.joint = _read_joint(questions, self.limit, pairs) if scheme == "joint" else None
         self._read_columns(questions, pairs)
-        self._require_own_columns()
+        require_own_columns(self.asked, self.questions, self.channels, self.fields, self.sample)
         self.one_question: OneQuestion | None = None
         if scheme in ("one_question", "fake_data") and len(self.asked) > 1:
             self.one_question = OneQuestion(len(self.asked), scheme == "fake_data")
@@ -183,48 +184,6 @@ class Questionnaire:
             code="budget",
             do="allow a larger budget, or give the questions smaller ones",
         )
-
-    def _require_own_columns(self) -> None:
-        """Refuse a column with the answers to two questions, or with the weights as well."""
-        readers: dict[str, str] = {}  # questions by the columns of their answers
-        for name, question in self.asked.items():
-            for column in question.parts or (name,):
-                if readers.setdefault(column, name) != name:
-                    raise StatementError(
-                        f"the column {column!r} has the answers to two questions, "
-                        f"{readers[column]!r} and {name!r}",
-                        code="shared-column",
-                        do="give each question, and each of its ticks, a column of its own",
-                    )
-        for name in self.asked:
-            if (other := readers.get(name, name)) != name:
-                raise StatementError(
-                    f"the column {name!r} has answers to {other!r}, and would get the reports on "
-                    f"{name!r}",
-                    code="shared-column",
-                    do="rename the question or the column",
-                )
-        asked = {*readers, *self.questions, *self.asked}
-        if shared := [name for name in self.channels if name in asked]:
-            raise StatementError(
-                f"the column {shared[0]!r}, which names mechanisms, is a question",
-                code="channel-column",
-                do="name the column that says which mechanism each person has",
-            )
-        if shared := [name for name in self.fields if name in {*asked, *self.channels}]:
-            raise StatementError(
-                f"the field {shared[0]!r} is a question, or names mechanisms",
-                code="field-column",
-                do="give the field another name",
-            )
-        if taken := [name for name in self.sample.columns if name in asked]:
-            is_weights = taken[0] == self.weights
-            raise StatementError(
-                f"the column {taken[0]!r} of the {'weights' if is_weights else 'sample'} is a "
-                "question",
-                code="weights" if is_weights else "sample-column",
-                do="name another column",
-            )
 
     def _require_fake_data_possible(self) -> None:
         """Refuse questions to which no fake data can be added."""

@@ -84,6 +84,8 @@ class RepeatedQuestion(Question):
         _require_labels(self.first)
         if not isinstance(self.source, Workload):
             _ = self.numbers  # refused if they do not follow from the reports
+        elif self.source.unit is not None and len(self.inputs) > MOST_ANSWERS + 1:
+            raise self._not_listed()  # its design draws sets
 
     @property
     def inconsistent_code(self) -> int:
@@ -152,12 +154,7 @@ class RepeatedQuestion(Question):
         """
         source = source_of(self.source, "Question(repeat=True)")
         if not isinstance(source, ListedSource):
-            raise StatementError(
-                f"a repeated question of {len(self.inputs) - 1} answers: the values of its reports "
-                "are not listed",
-                code="repeated-answers",
-                do=f"ask for at most {MOST_ANSWERS} answers, with the missing one",
-            )
+            raise self._not_listed()
         names = list(source.names)
         place = next((k for k, name in enumerate(names) if text_of(name) == INCONSISTENT), None)
         if place is None:
@@ -176,6 +173,15 @@ class RepeatedQuestion(Question):
         matrix[-1, place] = float(more)
         labels = [*(names[k] for k in kept), CARELESS]
         return JointNumbers(source, labels, matrix @ source.wanted, matrix @ source.estimator)
+
+    def _not_listed(self) -> StatementError:
+        """Error for a question of so many answers that its reports are sets."""
+        return StatementError(
+            f"a repeated question of {len(self.inputs) - 1} answers: the values of its reports "
+            "are not listed",
+            code="repeated-answers",
+            do=f"ask for at most {MOST_ANSWERS} answers, with the missing one",
+        )
 
     def excluded_places(self, names: Sequence[Hashable]) -> tuple[int, ...]:
         """Positions among estimated numbers of the shares of missing answers and of careless

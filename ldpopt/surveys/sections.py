@@ -35,14 +35,20 @@ from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 # names of the workloads that can be estimated for a question
 WORKLOADS = (*kinds_of(OrderTable), "mean")
+# keys by which a question says what is asked and estimated, in place of a mechanism of its own
 DEFINITIONS = ("labels", "number", "ticks", "prior", "utility", "workload", "values")
 OWN_SHARE = ("epsilon", "share")  # how a question has its part of the budget
 OWN_BUDGET = (*OWN, *OWN_SHARE)
+# of a missing answer: it is an error, it counts as an answer, or nothing is reported
 Treatment = Literal["refuse", "answer", "leave"]
 
 
 class QuestionSection(Section):
-    """``[question.NAME]``: a mechanism's file, or labels and a utility or workload."""
+    """``[question.NAME]``: a mechanism's file, or labels and a utility or workload.
+
+    `labels`, `number`, `ticks` or the keys of `prior` state the answers; `mechanism`, `technique`,
+    `channel` or `mechanisms` state what draws the reports, with its own answers.
+    """
 
     labels: list[Label] | None = Field(default=None, min_length=2)
     number: dict[str, Any] | None = None

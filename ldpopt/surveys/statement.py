@@ -13,9 +13,10 @@ from typing import Any
 from ldpopt.designing.design import design
 from ldpopt.designing.saved import AnyDesign
 from ldpopt.errors import StatementError
+from ldpopt.estimation.chosen import CHOICE
 from ldpopt.estimation.report_model import ReportModel
 from ldpopt.estimation.sample import Sample
-from ldpopt.foundation.budget import Budget, decimal_of, log_enclosure
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.files import FilePath
 from ldpopt.foundation.labels import check_labels, nearest
 from ldpopt.mechanism.mechanism import Mechanism
@@ -29,9 +30,11 @@ from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.account import account_of
 from ldpopt.surveys.choices import chosen_questions, read_choices
-from ldpopt.surveys.columns import budget_of, read_pairs, solved_column
+from ldpopt.surveys.column_names import require_own_columns
+from ldpopt.surveys.columns import budget_of, read_pairs, require_together, solved_column
 from ldpopt.surveys.expanded import read_sections
-from ldpopt.surveys.joint import JointQuestion
+from ldpopt.surveys.joint import JointQuestion, require_joint
+from ldpopt.surveys.models import channels_of
 from ldpopt.surveys.numbers import many_masses, require_number
 from ldpopt.surveys.own_sources import (
     OWN,
@@ -41,7 +44,13 @@ from ldpopt.surveys.own_sources import (
     with_behaviors,
 )
 from ldpopt.surveys.questionnaire import Kind, Questionnaire
-from ldpopt.surveys.repeat import IN_JOINT, read_weights, require_no_repeat, require_repeat
+from ldpopt.surveys.repeat import (
+    IN_JOINT,
+    read_weights,
+    repeated,
+    require_no_repeat,
+    require_repeat,
+)
 from ldpopt.surveys.schemes import compare_schemes
 from ldpopt.surveys.sections import (
     DEFINITIONS,
@@ -52,12 +61,19 @@ from ldpopt.surveys.sections import (
     SurveySection,
     WavesSection,
 )
+from ldpopt.surveys.stated_budgets import divide_budget
 from ldpopt.surveys.stated_words import require_words
 from ldpopt.surveys.ticks import tick_workload
 from ldpopt.surveys.trees import Trees, require_condition, require_conditions, trees_of
 
 StatedQuestions = dict[str, Question]
-NOT_CHOSEN = ("technique", "mechanisms", "behaviors", "only_if")  # keys without choices
+NOT_CHOSEN = ("technique", "mechanisms", "behaviors", "only_if", "repeat")  # keys without choices
+COLUMNS_IN_FILE = {  # the tables that name a column, by the code of what is wrong with it
+    "weights": "weights",
+    "channel-weights": "weights",
+    "sample-column": "sample",
+    "field-column": "field",
+}
 
 
 @dataclass(frozen=True)
@@ -136,6 +152,25 @@ class UnsolvedSurvey:
     def trees(self) -> Trees:
         """The questions of each report of several questions that depend on each other."""
         return {} if self.scheme == "joint" else trees_of(self.stated)
+
+    def require_columns(self, others: Sequence[str] = ()) -> None:
+        """Refuse a column that is needed twice, a joint report that is too large, and a table of
+        questions with two reports; other columns say which mechanism a person has.
+        """
+        channels = (*channels_of(self.stated), *others)
+        sample = Sample.read(self.drawn, self.section.weights)
+        try:
+            require_own_columns(self.stated, self.stated, channels, self.section.fields, sample)
+        except StatementError as error:
+            with self.page.at(COLUMNS_IN_FILE.get(error.code, "question")):
+                raise
+        pairs = read_pairs(self.section.pairs, list(self.stated))
+        if self.scheme == "joint":
+            with self.page.at("scheme"):
+                require_joint(self.stated, pairs)
+        else:
+            with self.page.at("pairs"):
+                require_together(pairs, self.trees)
 
     def _question(self, name: str, section: QuestionSection) -> Question:
         """A question with what draws its reports, or with its numbers if it is part of a joint
@@ -228,6 +263,7 @@ def read_survey(path: FilePath) -> UnsolvedSurvey:
         raise page.error(("epsilon",), problem, do, code="waves")
     with page.at("waves", "epsilon"):
         least = Budget(survey.waves.epsilon).share(Fraction(1, survey.waves.count))
+    page.aliases["epsilon",] = ("waves", "epsilon")
     return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
 
 
@@ -241,11 +277,14 @@ def _of_choices(page: Page, survey: SurveySection) -> UnsolvedSurvey:
         raise page.error((key,), problem, f"remove {key}, or choices", code="choices-beside")
     for name, question in survey.question.items():
         for key in ("epsilon", *NOT_CHOSEN):
-            if getattr(question, key) is not None:
+            if getattr(question, key) not in (None, False):
                 problem = f"a question with {key} has no choices of an epsilon"
                 do = f"remove {key}, or ask it in a survey with one epsilon"
                 raise page.error(("question", name, key), problem, do, code="choices-question")
-    return replace(_unsolved(page, _with_epsilon(survey, labels[-1])), section=survey)
+    page.aliases["epsilon",] = ("choices",)
+    each = [_unsolved(page, _with_epsilon(survey, label)) for label in labels]
+    each[-1].require_columns([CHOICE])
+    return replace(each[-1], section=survey)
 
 
 def _with_epsilon(survey: SurveySection, choice: Any) -> SurveySection:
@@ -270,9 +309,11 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
                 require_no_repeat({name: question}, *IN_JOINT)
     stated = {name: own_source(page, name, each) for name, each in survey.question.items()}
     sources = {name: source for name, source in stated.items() if source is not None}
-    budgets = _divide_budget(page, survey, total, scheme, sources)
+    budgets = divide_budget(page, survey, total, scheme, sources)
     asked = _stated_questions(page, survey, sources)
-    return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint, asked)
+    unsolved = UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint, asked)
+    unsolved.require_columns()
+    return unsolved
 
 
 def _stated_questions(
@@ -288,12 +329,17 @@ def _stated_questions(
             source = _workload(section) if section.ticks is None else _shares_of_ticks(section)
         with page.at("question", name):
             question = section.question(source)
+            if question.repeat:  # its second answers have a column, too
+                question = repeated(question, name)
         for gate, answers in (question.only_if or {}).items():
             with page.at("question", name, "only_if", gate):
                 alone = replace(question, only_if={gate: answers})
                 require_condition(name, alone, asked, survey.question)
         with page.at("question", name, "answers"):
             require_words(section.page_words, question, survey.words.languages)
+        if section.prior is not None:
+            with page.at("question", name, "prior"):
+                read_weights(question, section.weights)
         asked[name] = question
     with page.at("question"):
         require_conditions(asked)
@@ -460,72 +506,6 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
     )
     joint = comparison.joint if comparison.best == "joint" and is_same else None
     return comparison.best, comparison.why, joint
-
-
-def _divide_budget(
-    page: Page, survey: SurveySection, total: Budget | None, scheme: str, sources: dict[str, Any]
-) -> dict[str, Budget]:
-    """Return the budgets of the questions to be solved: their own, shares of the total, or equal
-    parts of what is left.
-    """
-    unsolved = {name: each for name, each in survey.question.items() if name not in sources}
-    stated: dict[str, Budget] = {}
-    for name, question in unsolved.items():
-        with page.at("question", name, "epsilon"):
-            if question.epsilon is not None:
-                stated[name] = Budget(question.epsilon)
-        if question.share is not None:
-            _require_share_possible(page, name, total, scheme)
-    waiting = [name for name in unsolved if name not in stated]
-    if total is None:
-        if waiting:
-            raise page.error(
-                ("question", waiting[0], "epsilon"),
-                "the budget of the question is missing",
-                "set epsilon there, or once at the top for all questions",
-                code="budget",
-            )
-        return stated
-    if scheme != "split":
-        return stated | dict.fromkeys(waiting, total)
-    nats = total.lower_nats
-    shares = {name: unsolved[name].share for name in waiting}
-    parts = {name: nats * decimal_of(share) for name, share in shares.items() if share is not None}
-    fixed = [budget.lower_nats for budget in stated.values()]
-    for name, source in sources.items():
-        odds = source.randomizer.odds
-        if odds is None:
-            what = "this mechanism is not private for any epsilon"
-            do = "name a mechanism with a finite epsilon, or remove the budget of a person"
-            origin = next(key for key in OWN if getattr(survey.question[name], key) is not None)
-            raise page.error(("question", name, origin), what, do, code="infinite-epsilon")
-        fixed.append(log_enclosure(odds)[1])
-    spent = sum((*fixed, *parts.values()), Fraction(0))
-    others = [name for name in waiting if name not in parts]
-    if spent > nats or (others and spent == nats):
-        left = f"epsilon is {float(total):.6g}"
-        if others:
-            left = f"nothing is left for {', '.join(others)}"
-        raise page.error(
-            ("epsilon",),
-            f"the questions take {float(spent):.9g}, and {left}",
-            "set a larger budget, or smaller ones for the questions",
-            code="spent",
-        )
-    parts |= {name: (nats - spent) / len(others) for name in others}
-    return stated | {name: Budget(part) for name, part in parts.items()}
-
-
-def _require_share_possible(page: Page, name: str, total: Budget | None, scheme: str) -> None:
-    """Refuse a share of a budget that is not stated, or not divided."""
-    key = ("question", name, "share")
-    if total is None:
-        problem = "a share needs the epsilon of a person"
-        raise page.error(key, problem, "set epsilon at the top", code="share-budget")
-    if scheme != "split":
-        problem = f"there are no shares in {scheme!r}"
-        do = "remove it: each question has the whole budget"
-        raise page.error(key, problem, do, code="share")
 
 
 def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:

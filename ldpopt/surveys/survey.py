@@ -404,7 +404,8 @@ class Survey(Questionnaire, Described):
             or ``rate``; default: none.
         normal : float, optional
             Standard deviation of numbers with a normal distribution, whose mean is to be estimated,
-            in their unit; default: none.
+            in their unit; default: none. Whole numbers are rounded ones: the mean is that of the
+            numbers as they are given, as in the first stage.
         rate : bool
             Whether numbers of events have a Poisson distribution, whose rate is to be estimated;
             default: ``False``.

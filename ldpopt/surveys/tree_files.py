@@ -83,7 +83,11 @@ def read_trees(
     trees: Mapping[str, list[str]],
     pairs: Pairs,
 ) -> dict[str, Any]:
-    """Read the reports of the trees, each in place of its first question."""
+    """The questions of a survey, in which each tree is in the place of its first question.
+
+    ``trees`` has the names of its questions by that of the first. The others stay where they are,
+    and the survey reads them from the tree.
+    """
     joined: dict[str, Any] = dict(questions)
     for name, names in trees.items():
         entry = table["trees"].parts()[name].table("of", "design")["design"]

@@ -56,11 +56,7 @@ def read_origin(path: str) -> dict[str, Any] | None:
         return None
     if _is_parquet(path):
         return _of_parquet(path)
-    names = dict.fromkeys((path, path if is_address(path) else os.path.realpath(path)))
-    beside = next(
-        (name + BESIDE for name in names if store_of(path).kind(name + BESIDE) == "file"), None
-    )
-    if beside is None:
+    if (beside := origin_beside(path)) is None:
         return None
     try:
         if is_address(path):
@@ -76,6 +72,18 @@ def read_origin(path: str) -> dict[str, Any] | None:
             do="remove this file",
         ) from None
     return _checked(data, beside)
+
+
+def origin_beside(path: str) -> str | None:
+    """The file with the origin of a table, beside it or beside what its link leads to; None if
+    there is none.
+    """
+    if is_database(path):
+        return None
+    path = place_of(path)
+    names = dict.fromkeys((path, path if is_address(path) else os.path.realpath(path)))
+    files = (name + BESIDE for name in names)
+    return next((name for name in files if store_of(path).kind(name) == "file"), None)
 
 
 def recorded_missing(path: str, column: str) -> Any:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases
+from builders import cases, thorough_or
 from cities import synthetic_city
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.rays import coarse, feasibility, progress
@@ -16,7 +16,7 @@ from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import balanced, cover, cover_entries
 from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.master import RayMaster
-from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.method import normalized
 from ldpopt.solving.methods.rays.progress import Progress
 from ldpopt.solving.methods.rays.proving import prove_less
 from ldpopt.solving.methods.rays.trees import Trees
@@ -61,7 +61,7 @@ def test_a_cover_raises_every_price(m, n, seed):
 def test_trees_are_covered_by_their_near_entries():
     problem = synthetic_city(60, rng=4).problem(2.0)
     cone = Cone.of(problem.ties())
-    costs, _, _ = _normalized(problem)
+    costs, _, _ = normalized(problem)
     trees = Trees(cone, np.arange(60))
     weights = costs.mean(axis=0)
     need = np.maximum(np.random.default_rng(0).standard_normal(60), 0.0)
@@ -77,7 +77,7 @@ def city_of_views(monkeypatch, n, rng, epsilon=1.0):
     one."""
     monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
     problem = synthetic_city(n, rng=rng).problem(epsilon)
-    costs, _, scale = _normalized(problem)
+    costs, _, scale = normalized(problem)
     return problem, Cone.of(problem.ties()), costs, scale
 
 
@@ -99,7 +99,7 @@ def test_chosen_inputs_are_near_to_all_on_average_or_a_third(monkeypatch, gap):
     assert far == pytest.approx(losses[chosen])
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("epsilon", thorough_or([1.0], [0.3, 1.0]))
 def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsilon):
     problem, cone, costs, scale = city_of_views(monkeypatch, 90, 2, epsilon)
     work = Progress(cone, costs, np.arange(90), scale)
@@ -187,7 +187,7 @@ def test_a_master_starts_from_a_channel():
 def test_prices_of_some_outputs_agree_with_prices_of_all():
     problem = synthetic_city(60, rng=4).problem(0.7)
     cone = Cone.of(problem.ties())
-    costs, _, _ = _normalized(problem)
+    costs, _, _ = normalized(problem)
     some = np.arange(3, 60, 4)
     roots = np.arange(60)
     sums = costs.mean(axis=0) / 4

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from builders import cases, notions_of_averages
+from builders import cases, notions_of_averages, thorough_or
 from ldpopt import (
     ColumnCone,
     OddsBound,
@@ -45,7 +45,7 @@ def rows_of(privacy, n):
     return rows
 
 
-@pytest.mark.parametrize("n", range(3, 9))
+@pytest.mark.parametrize("n", thorough_or([3, 6], range(3, 9)))
 @pytest.mark.parametrize("name", notions_of_averages(3))
 def test_the_best_ray_is_the_optimum_of_a_linear_program(n, name):
     privacy = notions_of_averages(n)[name]

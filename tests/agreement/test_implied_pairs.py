@@ -187,7 +187,7 @@ def solved(case, **settings):
 def test_other_programs_are_solved_by_simplex():
     utility = lo.Utility(np.eye(4))
     compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
-    assert lo.solve(compact, limits=SMALL_IS_LARGE).solver == "highs (compact)"
+    assert lo.solve(compact, limits=SMALL_IS_LARGE).solver == "columns (compact)"
     with refused("graph-problem", NotRepresentableError):
         solved(compact)
     # At epsilon = 0 the private channels have no inside.

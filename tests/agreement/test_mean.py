@@ -12,7 +12,7 @@ from builders import thorough_or
 from ldpopt import mean
 
 # a hybrid is Duchi's up to 0.609
-EPSILONS = thorough_or([0.1, 0.6, 0.7, 10.0], [0.1, 0.6, 0.7, 1.0, 3.0, 10.0])
+EPSILONS = thorough_or([0.1, 0.6, 10.0], [0.1, 0.6, 0.7, 1.0, 3.0, 10.0])
 KINDS = mean.NumberProtocol.PUBLISHED
 
 
@@ -118,7 +118,7 @@ def test_mean_and_variance(kind, epsilon):
         assert protocol.variance(x) == pytest.approx(float(spread) / protocol.slope**2, rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", thorough_or([0.1, 4.0], [0.1, 1.0, 4.0, 10.0]))
+@pytest.mark.parametrize("epsilon", thorough_or([4.0], [0.1, 1.0, 4.0, 10.0]))
 @pytest.mark.parametrize("kind", [k for k in KINDS if k is not mean.Laplace])
 def test_epsilon_and_delta(kind, epsilon):
     protocol = kind(epsilon)
@@ -179,7 +179,7 @@ def test_random_censoring_with_any_shifts(epsilon):
             )
 
 
-@pytest.mark.parametrize("epsilon", thorough_or([0.7, 10.0], [0.1, 0.7, 3.0, 10.0]))
+@pytest.mark.parametrize("epsilon", thorough_or([0.7], [0.1, 0.7, 3.0, 10.0]))
 @pytest.mark.parametrize("kind", [*KINDS, "designed", "opt"])
 def test_simulation(kind, epsilon):
     if kind == "designed":

@@ -111,7 +111,7 @@ def test_sanitizers_find_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", str(runtime))
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # Python's own
     monkeypatch.setenv("LDPOPT_TESTS", "ldpopt")
-    names = ("native", "pivots", "views", "pair_loops")
+    names = ("native", "pivots", "views", "pair_loops", "columns")
     files = [folder / f"agreement/test_{name}.py" for name in names]
     command = [
         sys.executable,

@@ -16,7 +16,7 @@ from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays import coarse, method, patches, progress
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.method import normalized
 from ldpopt.solving.methods.rays.progress import Progress
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -87,7 +87,7 @@ def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     monkeypatch.setattr(patches, "CORE", 20)
     problem = grid(9, epsilon, 1, loss)
     cone = Cone.of(problem.ties())
-    costs, _, scale = _normalized(problem)
+    costs, _, scale = normalized(problem)
     work = Progress(cone, costs, np.arange(81), scale)
     graph = csr_array((cone.loss, (cone.first, cone.second)), shape=(81, 81))
     patches._stitch(work, patches._patches(graph, 8.0), 0.01, NO_LIMIT)

@@ -20,7 +20,7 @@ from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import start_from_coarse
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.generation import Generation
-from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.methods.rays.method import normalized
 from ldpopt.solving.methods.rays.progress import UNPROVED_SHARE, Progress, Scale, is_closed
 from ldpopt.solving.methods.rays.trees import Trees
 
@@ -319,7 +319,7 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
     city = synthetic_city(90, rng=2)
     problem = city.problem(epsilon)
     cone = Cone.of(problem.ties())
-    costs, _, scale = _normalized(problem)
+    costs, _, scale = normalized(problem)
     roots = np.arange(90)
     work = Progress(cone, costs, roots, scale)
     start_from_coarse(work, 1e-3, Deadline())

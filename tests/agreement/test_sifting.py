@@ -14,8 +14,10 @@ import ldpopt as lo
 from builders import cases, sample_or_all, thorough_or
 from ldpopt.solving.methods.output_sifting import SiftingProblem
 
-FEW_AT_FIRST = lo.Limits(whole_entries=0)
+FEW_AT_FIRST = lo.Limits(whole_entries=0, columns_entries=0)
 """Limits with which small programs, too, are solved on few outputs first."""
+
+ALL_AT_ONCE = lo.Limits(whole_entries=60 * 60, columns_entries=0)
 
 METHODS = {
     "interior": {"solver": "interior", "form": "compact"},
@@ -111,7 +113,7 @@ def test_all_methods_agree_and_are_certified(seed, shape, utility, prior):
     agree(statement(seed, shape, utility, prior, epsilon, delta))
 
 
-@pytest.mark.parametrize("epsilon, delta", sample_or_all(itertools.product(EPSILONS, DELTAS), 13))
+@pytest.mark.parametrize("epsilon, delta", sample_or_all(itertools.product(EPSILONS, DELTAS), 6))
 def test_budgets_of_any_size(epsilon, delta):
     seed = DELTAS.index(delta)
     utility = ["random", "squared", "ties", "identity"][EPSILONS.index(epsilon) % 4]
@@ -174,12 +176,13 @@ def test_poor_initial_outputs_are_corrected(monkeypatch):
             assert answer.program.structure.shape[1] > 1
 
 
-def test_auto_uses_simplex_for_small_problems_and_sifts_large_ones():
+def test_auto_exchanges_columns_for_small_problems_and_sifts_large_ones():
     small, large = (statement(1, (n, n), "random", "dirichlet", 1.0) for n in (20, 60))
-    assert lo.solve(small).solver == "highs (compact)"
+    assert lo.solve(small).solver == "columns (compact)"
+    assert lo.solve(small, limits=FEW_AT_FIRST).solver == "highs (compact)"
     answer = lo.solve(large, limits=FEW_AT_FIRST)
     assert answer.solver.endswith("of 60 outputs)")
-    assert lo.solve(large, limits=lo.Limits(whole_entries=60 * 60)).solver == "interior (compact)"
+    assert lo.solve(large, limits=ALL_AT_ONCE).solver == "interior (compact)"
     assert answer.value == pytest.approx(lo.solve(large, solver="highs").value, rel=1e-10)
 
 
@@ -190,7 +193,7 @@ def test_auto_uses_simplex_if_the_interior_point_fails(monkeypatch):
     monkeypatch.setattr(
         compact.Interior, "solve", lambda self, program, **_: Outcome(Status.FAILED, "no")
     )
-    problem = statement(1, (50, 50), "random", "dirichlet", 1.0)
+    problem = statement(1, (51, 51), "random", "dirichlet", 1.0)
     answer = lo.solve(problem)
     assert answer.solver == "highs (compact)"
     assert "output sifting ended with 'no'" in answer.notes

@@ -350,7 +350,7 @@ def test_a_row_of_a_matrix_is_answered_alone(driver: Driver, server: Server) -> 
 
 
 ALL = list(product((320, 375, 1280), ("light", "dark"), ("en", "de", "ar")))
-FEW = [(320, "dark", "ar"), (375, "light", "de"), (1280, "dark", "en")]
+FEW = [(320, "dark", "ar"), (1280, "light", "de")]
 
 
 @NEEDS_AXE

@@ -144,7 +144,7 @@ def test_unknown_solvers_are_named_with_those_that_there_are():
     with refused("unknown-solver", SolverNotFoundError) as caught:
         lo.solve(lo.Problem([1.0], "identity", lo.PureLDP(1)), solver="hihgs")
     assert "'hihgs'" in str(caught.value)
-    assert "cbc, cvxpy, highs, interior, piqp" in str(caught.value)
+    assert all(name in str(caught.value) for name in registered("ldpopt.solvers"))
     with refused("cvxpy-solver", SolverNotFoundError) as caught:
         solvers.find("cvxpy:NONE").solve(formulate(lo.Problem([1.0], "identity", lo.PureLDP(1))))
     assert "'NONE'" in str(caught.value)

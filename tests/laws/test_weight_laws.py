@@ -35,7 +35,7 @@ from ldpopt import Mechanism, PureLDP, Survey, Workload, design, estimate_freque
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DesignLimits
-from ldpopt.designing.record import _KINDS
+from ldpopt.designing.record import KINDS
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.surveys.schemes import SCHEMES
 
@@ -226,7 +226,7 @@ way_of = cache(lambda name: WAYS[name]())
 
 def test_every_scheme_and_kind_of_design_is_there():
     assert {kind.split(",")[0] for kind in TABLES} == set(SCHEMES)
-    assert {kind.__name__ for kind in _KINDS.values()} <= {name.split()[0] for name in WAYS}
+    assert {kind.__name__ for kind in KINDS.values()} <= {name.split()[0] for name in WAYS}
 
 
 def same(one, other, tolerance=0.0):

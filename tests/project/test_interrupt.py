@@ -72,15 +72,12 @@ class Command:
         time.sleep(pause)
         # as a terminal does, to all processes of the command
         os.killpg(self.process.pid, signal.SIGINT)
-        began = time.perf_counter()
-        out, _ = self.process.communicate(timeout=seconds(60))
-        took = time.perf_counter() - began
+        out, _ = self.process.communicate(timeout=BOUND)
         self._reader.join(seconds(5))
         os.close(self._terminal)
         assert self.process.returncode == 130
         assert "Traceback" not in self.shown
         assert len(re.findall(r"ldpopt: (?!note)", self.shown)) == 1
-        assert took < BOUND
         return out.decode(), self.shown.rstrip().splitlines()[-1]
 
 
@@ -112,9 +109,7 @@ def test_any_moment_from_the_first_import_on(folder: Path, how: tuple[str, str])
             time.sleep(0.005)
         time.sleep((k + moment.random()) / MOMENTS)
         process.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        out, _ = process.communicate(timeout=seconds(60))
-        assert time.perf_counter() - began < BOUND
+        out, _ = process.communicate(timeout=BOUND)
         said = Path("stderr").read_text()
         assert "Traceback" not in said
         if process.returncode == 0:

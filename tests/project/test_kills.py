@@ -22,7 +22,7 @@ from ldpopt.foundation import files
 from ldpopt.foundation.files import replacing
 from ldpopt.problem.modelfile import load_model
 
-KILLS = int(os.environ.get("LDPOPT_KILLS", thorough_or(6, 30)))
+KILLS = int(os.environ.get("LDPOPT_KILLS", thorough_or(3, 30)))
 
 HEAD = """
 import itertools, sys, numpy as np, ldpopt as lo

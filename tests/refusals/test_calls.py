@@ -414,7 +414,7 @@ def test_surveys_refuse_with_what_to_do(call: Callable[[], Any], words: str) -> 
 
 
 def test_weights_by_label_that_look_like_probabilities_are_questioned() -> None:
-    with pytest.warns(UserWarning, match=r"sums to 1\.1: its numbers are weights"):
+    with pytest.warns(UserWarning, match=r"1\.1: .*weights"):
         lo.Problem({"a": 0.5, "b": 0.6}, "identity", PURE)
     lo.Problem({"a": 3, "b": 1}, "identity", PURE)  # weights: no warning
 
@@ -465,6 +465,6 @@ def test_numbers_as_text_are_numbers() -> None:
 
 def test_a_bare_matrix_that_looks_like_a_loss_is_questioned() -> None:
     loss = np.array([[0.0, 1.0], [2.0, 0.0]])
-    with pytest.warns(UserWarning, match="is it a loss"):
+    with pytest.warns(UserWarning, match="a loss"):
         assert lo.Problem(HALF, loss, PURE).utility.sense == "gain"
     lo.Problem(HALF, lo.Utility(loss, "gain"), PURE)  # explicit: no warning

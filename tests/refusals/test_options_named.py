@@ -103,10 +103,13 @@ def texts() -> list[tuple[str, int, str]]:
     no declaration of an option."""
     found = []
     for path in sorted(ROOT.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
+        source = path.read_text("utf-8")
+        if not OPTION.search(source):
+            continue
+        tree = ast.parse(source)
         skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
-            is_declared = isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in (
+            is_declared = isinstance(node, ast.Call) and name_of(node.func) in (
                 *("option", "Option", "share_option", "new_file", "new_picture", "startswith"),
             )
             if is_declared:
@@ -116,6 +119,11 @@ def texts() -> list[tuple[str, int, str]]:
             if isinstance(text, str) and id(node) not in skipped and OPTION.search(text):
                 found.append((path.relative_to(ROOT).as_posix(), node.lineno, text))
     return found
+
+
+def name_of(function: ast.expr) -> str:
+    """The name of a function that is called, without what it belongs to."""
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def own_commands(path: str) -> list[str]:

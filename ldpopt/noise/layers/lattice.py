@@ -231,6 +231,11 @@ class LatticeNoise:
         return int(max(*heads, sum(max(c, 0) for c in differences)))
 
     def _propose(self, size: int, source: Source) -> tuple[Int, Any]:
+        """Levels, and whether each is kept.
+
+        The sum of ``n`` geometric numbers is ``t`` with a weight of ``exp(-epsilon t) binom(t + n -
+        1, n - 1)``; it is kept with probability ``|R_t|`` over ``M`` times this binomial.
+        """
         draws = (
             geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension)
         )
@@ -245,6 +250,9 @@ class LatticeNoise:
         return levels, uniform_below(bounds[index], size, source) < sizes[index]
 
     def _series(self, head: list[int], differences: tuple[int, ...]) -> float:
+        """``sum_t exp(-epsilon t) c_t``: of the first coefficients, then of a polynomial, given by
+        its forward differences.
+        """
         x = np.exp(-float(self.epsilon))
         complement = -np.expm1(-float(self.epsilon))
         powers = np.exp(-float(self.epsilon) * np.arange(len(head)))

@@ -201,8 +201,13 @@ def _read_utility(
     levels: Int,
     is_query: bool,
 ) -> Utility:
-    """Return the utility of each node and report, shape (n, m)."""
-    truth = levels.argmin(axis=1)  # among the outputs
+    """Return the utility of each node and report, shape (n, m).
+
+    ``utility`` is None (the loss is the layer), a name, a function of a node and a report, a table
+    by node and report, or one by node and node, whose columns are then those of the nodes' query
+    values. ``levels`` are the layers, (n, m).
+    """
+    truth = levels.argmin(axis=1)  # of each node the position of its own query value
     if utility is None:
         return Utility(levels.astype(float), "loss")
     if isinstance(utility, str):
@@ -219,12 +224,10 @@ def _read_utility(
             real_array([[utility(x, r) for r in outputs] for x in inputs], "loss of a report"),
             "loss",
         )
-    between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(
-        inputs
-    ) != set(outputs)
-    if not between_nodes:
+    names = set(utility.outputs or ()) if isinstance(utility, Utility) else set()
+    if not (names == set(inputs) and names != set(outputs)):
         return resolve(utility, inputs, outputs)
-    first = np.unique(truth, return_index=True)[1]
+    first = np.unique(truth, return_index=True)[1]  # of each query value its first node
     matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
         problem = "nodes with the same query value have different columns in the utility"

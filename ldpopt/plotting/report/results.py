@@ -127,7 +127,7 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     result = Result(problem.privacy, factor, mechanism, mechanism, *numbers)
     if why_not_estimable(mechanism):
         return result
-    return _with_precision(
+    return with_precision(
         result, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs))
     )
 
@@ -146,12 +146,12 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
         for number in zip(best.names, best.wanted, strict=True)
     ]
     numbers = best.value, aim, best.relative_gap, _in_base64(best.certificate)
-    return _with_precision(
+    return with_precision(
         Result(privacy, factor, best, best.mechanism, *numbers), best, problem.all_weights, words
     )
 
 
-def _with_precision(
+def with_precision(
     result: Result, source: ListedSource, prior: Float, words: Sequence[str]
 ) -> Result:
     """Add the precision of the numbers that are estimated from a source, if the answers have this

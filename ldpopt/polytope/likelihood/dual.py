@@ -150,6 +150,9 @@ def _cutting_planes(dual: BlockDual, knots: int, cuts: list[Cut]) -> Iterator[An
 def _program(dual: BlockDual, shape: Float) -> Any:
     """The linear program without cuts, for HiGHS: shares with the sums of all blocks, and the
     margin.
+
+    ``shape``, (n, shares), is the change of the prices by each share. The last column is the
+    margin, from -1 to 1, which is maximized; it is in no row but the cuts.
     """
     totals = dual.totals(shape)
     scale = np.abs(totals).max(axis=1, keepdims=True)

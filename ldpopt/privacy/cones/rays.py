@@ -199,8 +199,9 @@ def _one_sided(ties: Ties, most: int) -> Rays:
         problem = (
             f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
         )
-        raise NotRepresentableError(problem, do="merge sensitive answers into at most 16")
-    sets = np.arange(1, 2 ** len(sensitive))
+        do = f"merge sensitive answers into at most {int(np.log2(most))}"
+        raise NotRepresentableError(problem, do=do)
+    sets = np.arange(1, 2 ** len(sensitive))  # by their bits
     below = np.ones((len(sets), ties.n), np.int64)
     below[:, sensitive] = 1 - ((sets[:, None] >> np.arange(len(sensitive))) & 1)
     others = np.where(np.eye(ties.n, dtype=bool)[~ties.capped], 0, ZERO)

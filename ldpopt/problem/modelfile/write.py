@@ -171,7 +171,9 @@ def _require_alike(program: dict[str, Any], design: dict[str, Any], problem: Pro
         mine = program.get(key, default)
         others = design.get(key, default)
         if key == "alphabet":
-            mine, others = (mine or {}).get("inputs"), (others or mine or {}).get("inputs")
+            # a workload whose own table names its answers states none, and has no outputs
+            mine = (mine or {}).get("inputs")
+            others = mine if others is None else others.get("inputs")
         if mine != others and not (problem.prior is None and key == "prior"):
             fault = f"the utility and the workload of a model differ in {key}"
             raise StatementError(fault, code="parts", do="write utility and workload to two files")

@@ -124,7 +124,7 @@ def _distances(ties: Ties) -> set[Fraction]:
     )
 
 
-def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
+def ratio_between(budget: Budget, distance: Fraction, up: bool) -> Fraction:
     """``exp(-epsilon d)``: exact if it is rational, else rounded down (more budget) for ``up``, and
     up otherwise.
     """
@@ -141,7 +141,7 @@ def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
     """
     n, m = problem.utility.shape
     rows = _write_rows(problem, ties, up)
-    ratio = _ratio(ties.budget, Fraction(1), up)
+    ratio = ratio_between(ties.budget, Fraction(1), up)
     slack = ratio * Fraction(ties.delta)
     while True:
         value, channel = _solve_exactly(problem, rows)
@@ -202,7 +202,7 @@ def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
     """
     n = ties.n
     unit = Fraction(1)
-    ratio = _ratio(ties.budget, Fraction(1), up)
+    ratio = ratio_between(ties.budget, Fraction(1), up)
     delta = Fraction(ties.delta)
     for x in range(n):
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
@@ -215,7 +215,7 @@ def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
 def _write_pairs(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
     """Write every tied pair and output."""
     for (x, k), d in ties.distances().items():
-        ratio = _ratio(ties.budget, Fraction(d), up)
+        ratio = ratio_between(ties.budget, Fraction(d), up)
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
             slack = -ratio * Fraction(ties.delta)
             rows.add({x * m + y: ratio, k * m + y: Fraction(-1), ties.n * m: slack}, upper=0.0)

@@ -63,6 +63,11 @@ class CompactSystem(NewtonSystem[CompactPoint]):
     has_short_steps = True
 
     def __init__(self, path: "CentralPath", at: CompactPoint) -> None:
+        """Eliminate slacks and multipliers of every entry, then ``y``, whose matrix is diagonal.
+
+        ``theta`` and ``tau`` are the ratios of slacks and multipliers of floors and caps, (n, k);
+        what is left is a system of order k for ``M``, the Schur complement.
+        """
         self.path, self.at = path, at
         self.theta = at.s / at.w
         self.tau = at.t / at.z
@@ -96,6 +101,7 @@ class CompactSystem(NewtonSystem[CompactPoint]):
         at = self.at
         beta = self.path.beta
         theta, tau, v = (self.theta, self.tau, self.v)
+        # changes of s, t and h by the aims alone, with all else as it is
         es = aims[0] / at.w
         et = aims[1] / at.z
         eh = aims[2] / at.m if self.path.delta else np.zeros(len(at.m))

@@ -77,7 +77,8 @@ class OutputProgram:
         relative.
         """
         # The multipliers raise the costs by adjoint, and the bound by slack.
-        residual, p = float(np.abs(1 - p.sum(axis=0)).max()), np.maximum(p, 0.0)
+        residual = float(np.abs(1 - p.sum(axis=0)).max())
+        p = np.maximum(p, 0.0)
         p = p / p.sum(axis=0)
         cost = self.cost if self.gain is None else self.gain * (prior / prior.sum())
         value = (
@@ -115,7 +116,7 @@ class OutputSystem(NewtonSystem[P]):
         # The right-hand sides are those of the entries, row sums, expectations (if any), and of the
         # prior's sum.
         gain = self.program.gain
-        apart = self._solve_outputs(right)
+        apart = self._solve_outputs(right)  # as if nothing coupled the outputs
         if gain is None:
             y = self.coupling.solve(apart.sum(axis=0) - sums)
             return (
@@ -125,6 +126,7 @@ class OutputSystem(NewtonSystem[P]):
                 np.zeros(1),
             )
         n = right.shape[1]
+        # the worst value shifts all expectations alike, by as much as the prior's sum asks for
         base = self.coupling.solve(
             np.concatenate([apart.sum(axis=0) - sums, expected - (gain * apart).sum(axis=0)])
         )
@@ -307,6 +309,8 @@ class GraphSystem(OutputSystem[GraphPoint]):
         program.over_ties(add_weights, (program.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
         excess = scale * program.adjoint(at.ties)
+        # its sum is that of the products of slacks and multipliers, which are positive, so that no
+        # digits cancel: the largest entry takes the difference
         excess[np.arange(m), np.abs(excess).argmax(axis=1)] += (at.t * at.ties).sum(
             axis=1
         ) - excess.sum(axis=1)

@@ -160,13 +160,15 @@ class _Generation:
         if not self.may_switch or form.n < 2 or not has_event_interior:
             return None
         violated = sum(len(block.row) for block in blocks)
+        # fewer violations than before: the rounds may end soon, and a larger program is accepted
         self.most_violated = max(self.most_violated, violated)
         is_falling = form.is_expected and violated < limits.event_falling * self.most_violated
         many = max(form.event_nonzeros(limits), limits.event_falling_nonzeros * is_falling)
         is_large = self.program.nnz > many and form.n >= limits.event_inputs
+        # a small program switches at one round, and at the last one
         if not is_large and self.rounds not in (limits.event_round, limits.generation_rounds - 1):
             return None
-        self.may_switch = not is_large
+        self.may_switch = not is_large  # of a small one the switch may come again
         because = (
             f"the program has grown to {self.program.nnz} non-zeros in {self.rounds} rounds "
             "of row generation"

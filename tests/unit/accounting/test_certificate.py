@@ -213,11 +213,13 @@ MANY = {
     "two kinds": lambda: compose([(response(2, 0.3), 4000), (response(7, 0.45), 3000)]),
     "off a lattice": lambda: compose([(random_channel(4, 2, 4), 400)], pairs=[(0, 1)]),
 }
+SHORT = ("10 000", "two kinds")
+"""Those that are checked in the usual set, too."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.long] * (name == "off a lattice")) for name in MANY],
+    [pytest.param(name, marks=[pytest.mark.long] * (name not in SHORT)) for name in MANY],
 )
 def test_forged_accounts_of_many_reports_are_refused(tmp_path, name):
     path = tmp_path / "a.json"

@@ -13,7 +13,7 @@ import pytest
 import ldpopt as lo
 from builders import refused
 from ldpopt.certificate import Multipliers, PairRows, recheck
-from ldpopt.certificate.program_certificate import _residual, prove, relative_gap
+from ldpopt.certificate.program_certificate import prove, relative_gap, residual_of
 from ldpopt.certificate.program_digits import ProgramDigits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
@@ -146,13 +146,13 @@ def test_residuals_are_the_largest_violations_rounded_up():
         over = [Fraction(0)]
         over += [Fraction(lower) - activity] if math.isfinite(lower) else []
         over += [activity - Fraction(upper)] if math.isfinite(upper) else []
-        assert _residual(block, mechanism) == round_up(max(over))
+        assert residual_of(block, mechanism) == round_up(max(over))
     two = RowBlock(
         "two", *map(np.array, ([0, 1], [0, 1], [0, 0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.6]))
     )
     first = rows[0][0]
     second = rows[1][0]
-    assert _residual(two, mechanism) == round_up(
+    assert residual_of(two, mechanism) == round_up(
         max(first, Fraction(1, 2) - second, second - Fraction(0.6))
     )
 
@@ -199,7 +199,7 @@ def test_a_residual_finer_than_the_grid_is_not_rounded_to_it(side):
     mechanism = lo.Mechanism([[0.5, 0.5]])
     ends = ([side], [np.inf]) if side > 0 else ([-np.inf], [side])
     block = RowBlock("fine", *map(np.array, ([0], [0], [0], [0.0], *ends)))
-    assert _residual(block, mechanism) == 2.0**-400
+    assert residual_of(block, mechanism) == 2.0**-400
 
 
 def test_the_gap_of_a_zero_bound_is_relative_to_the_stake_of_all_inputs():

@@ -106,7 +106,7 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
 def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
     """A false claim with a new digest too; a true one for its old digest only."""
     counted = {False: 0, True: 0}
-    usual = 40 if is_short(name) else 8
+    usual = 20 if is_short(name) else 8
     for what, other, is_false in tamperings(
         data, thorough_or(usual, 50 if name in ALL_SETS else 110)
     ):
@@ -205,7 +205,7 @@ def test_too_many_rays_are_not_checked() -> None:
             Notion(tabled("graph", edges=edges), [str(x) for x in range(n)], [None])
         )
 
-    with pytest.raises(NotCheckedError, match="tied to each other"):
+    with pytest.raises(NotCheckedError, match="tied"):
         rays(21, [[x, x + 1] for x in range(20)])
     checked, checker.RAYS = checker.RAYS, 100
     try:
@@ -320,7 +320,7 @@ def test_a_file_cut_off_or_with_a_byte_changed_is_refused(name: str, tmp_path: P
     text = json.dumps(json.loads(saved(name))).encode()
     path = tmp_path / "file.json"
     rng = np.random.default_rng(0)
-    for _ in range(thorough_or(20, 40)):
+    for _ in range(thorough_or(8, 40)):
         path.write_bytes(text[: int(rng.integers(len(text)))])
         assert refused(checker.check, path)
         place = int(rng.integers(len(text)))

@@ -68,7 +68,7 @@ def test_the_least_influence_of_frequencies(n: int, least: Any) -> None:
     assert scaled == pytest.approx(2.5 * found, rel=1e-14)
 
 
-@settings(max_examples=thorough_or(10, 60), deadline=None)
+@settings(max_examples=thorough_or(4, 60), deadline=None)
 @given(
     n=st.integers(3, 8),
     epsilon=st.floats(0.2, 4.0),
@@ -93,7 +93,7 @@ def test_sets_of_sizes_are_as_good_as_listed_designs(
     assert sizes.value == pytest.approx(listed.value, rel=3e-6)
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(30, 200)))
+@pytest.mark.parametrize("seed", range(thorough_or(10, 200)))
 def test_the_condition_is_that_of_all_sets(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 7))
@@ -157,7 +157,7 @@ def test_a_cap_below_the_least_is_refused_with_a_proof() -> None:
         assert f"{least:.10f}"[:10] in str(caught.value)
 
 
-@settings(max_examples=thorough_or(30, 300), deadline=None)
+@settings(max_examples=thorough_or(10, 300), deadline=None)
 @given(n=st.integers(2, 400), epsilon=st.floats(0.01, 10.0), part=st.floats(1e-7, 0.9))
 def test_only_caps_below_the_least_are_excluded(n: int, epsilon: float, part: float) -> None:
     task = SizesTask(lo.Workload.frequencies(n), lo.PureLDP(epsilon).epsilon)
@@ -229,7 +229,7 @@ def test_estimates_from_reports_and_counts() -> None:
 def test_the_score_interval_covers() -> None:
     best = design()
     covered = []
-    for seed in range(thorough_or(60, 400)):
+    for seed in range(thorough_or(20, 400)):
         reports = best.privatize(people(400, seed), rng=seed)
         interval = best.estimate(reports).interval
         covered.append((interval[:, 0] <= PEOPLE) & (interval[:, 1] >= PEOPLE))

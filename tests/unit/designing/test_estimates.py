@@ -68,7 +68,7 @@ def test_intervals_cover(name, epsilon, size):
     (docs/measurements/interval_coverage.md): with 50 people, not with 1000.
     """
     workload = WORKLOADS[name]
-    repeats = thorough_or(300, 2000 if size == 50 else 1000)
+    repeats = thorough_or(150, 2000 if size == 50 else 1000)
     made = design(workload, PureLDP(epsilon))
     shares = np.zeros(workload.shape[1])
     shares[:2] = 0.9, 0.1

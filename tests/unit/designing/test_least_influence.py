@@ -17,7 +17,7 @@ from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.problem.design_problem import DesignProblem
 
 THREE = lo.PureLDP("log(3)")
-N = thorough_or(20, 40)
+N = thorough_or(12, 40)
 FREQUENCIES = {2: 3 / 2, 3: 15 / 8, 4: 2.0, 5: 2.0}
 PREFIX = {3: 15 / 8, 4: 15 / 7, 5: 7 / 3, 6: 53 / 21}
 
@@ -27,9 +27,9 @@ PREFIX = {3: 15 / 8, 4: 15 / 7, 5: 7 / 3, 6: 53 / 21}
     [
         *(
             (lo.Workload.frequencies(n), least)
-            for n, least in sample_or_all(FREQUENCIES.items(), 2)
+            for n, least in sample_or_all(FREQUENCIES.items(), 1)
         ),
-        *((lo.Workload.prefix(n), least) for n, least in sample_or_all(PREFIX.items(), 2)),
+        *((lo.Workload.prefix(n), least) for n, least in sample_or_all(PREFIX.items(), 1)),
         (lo.Workload.mean([0.0, 0.3, 1.0]), 3 / 2),
         (lo.Workload.mean(np.arange(N) / (N - 1)), 3 / 2),
     ],
@@ -72,7 +72,7 @@ NOTIONS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(12, 80)))
+@pytest.mark.parametrize("seed", range(thorough_or(5, 80)))
 def test_caps_that_a_design_keeps_are_never_excluded(seed: int) -> None:
     # the influence of the design without a cap, number by number: some design has these caps
     rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def test_caps_that_a_design_keeps_are_never_excluded(seed: int) -> None:
     assert not no_design(task, some, NO_LIMIT)
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(8, 60)))
+@pytest.mark.parametrize("seed", range(thorough_or(4, 60)))
 def test_caps_below_the_least_common_one_are_excluded(seed: int) -> None:
     rng = np.random.default_rng(seed)
     workload = lo.Workload(rng.random((int(rng.integers(1, 4)), 4)))

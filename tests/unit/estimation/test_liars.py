@@ -382,7 +382,7 @@ def test_simulated_surveys_with_the_worst_reports_are_covered(kind, liars):
     rng = np.random.default_rng(7)
     channel = source.mechanism.channel
     covered = {True: [], False: []}
-    for number in range(thorough_or(60, 600)):
+    for number in range(thorough_or(40, 600)):
         up = bool(number % 2)
         worst = worst_of(values, wanted, sides[0][0], up)
         law = (rng, channel, shares, liars)

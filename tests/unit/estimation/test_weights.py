@@ -51,7 +51,7 @@ def test_related_weights_are_covered(epsilon, kind):
     source = protocol if kind == "protocol" else source_of(mechanism, "")
     covered = []
     by_errors = []
-    for _ in range(thorough_or(200, 2000)):
+    for _ in range(thorough_or(100, 2000)):
         counts = drawn(source, mechanism.channel, ("no", "yes"), 1500, rng)
         if kind == "protocol":
             found = protocol.estimate(counts)
@@ -188,7 +188,7 @@ def groups(epsilon):
 def test_related_weights_are_covered_on_every_path(kind, epsilon):
     rng = np.random.default_rng([int(10 * epsilon), 47])
     truth, estimate = kind(epsilon)
-    size = thorough_or(100, 1000)
+    size = thorough_or(50, 1000)
     ends = np.array([estimate(rng).interval for _ in range(size)])
     covers = ((ends[:, :, 0] <= truth + 1e-9) & (truth - 1e-9 <= ends[:, :, 1])).mean(axis=0)
     # four standard errors of the least of several coverages, and what is left by 33 heavy reports

@@ -141,7 +141,7 @@ def test_expected_value_and_posterior():
     assert np.isnan(never[1]).all()
     with pytest.raises(StatementError, match="'maybe'"):
         coin.expected({"no": 1, "maybe": 1})
-    with pytest.raises(StatementError, match="3 entries for 2 inputs"):
+    with refused("entries"):
         coin.expected([0.2, 0.3, 0.5])
 
 
@@ -268,7 +268,7 @@ def test_a_mechanism_is_frozen():
         lambda: setattr(coin, "extra", 1),
         lambda: delattr(coin, "inputs"),
     ):
-        with pytest.raises(AttributeError, match="a Mechanism is frozen"):
+        with pytest.raises(AttributeError, match="frozen"):
             act()
     for array in (coin.channel, coin.counts, coin.masses, coin.sampler.threshold):
         with pytest.raises(ValueError, match="read-only"):

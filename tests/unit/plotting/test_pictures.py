@@ -180,7 +180,7 @@ def built(name: str) -> object:
     return OBJECTS[name][0]()
 
 
-RENDERED = sample_or_all(OBJECTS, 12)
+RENDERED = sample_or_all(OBJECTS, 6)
 """Objects whose pictures are made to the last pixel, which takes most of the time."""
 
 

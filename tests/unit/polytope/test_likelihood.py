@@ -131,7 +131,7 @@ def test_fisher_information_of_a_normal_mean(epsilon: float, value: float) -> No
 def test_any_prices_and_slopes_give_a_bound(kind: str) -> None:
     """The proof trusts neither prices nor declared sets: none go below the optimum."""
     rng = np.random.default_rng(5)
-    for trial in range(thorough_or(15, 60)):
+    for trial in range(thorough_or(6, 60)):
         n = int(rng.integers(2, 7))
         epsilon = float(rng.choice([0.1, 1.0, 3.0]))
         p, q = drawn(rng, n, kind, ("smooth", "ties", "zeros")[trial % 3])
@@ -167,7 +167,7 @@ def ordered(p: np.ndarray, q: np.ndarray, kind: str, epsilon: float) -> OrderedA
 def test_few_sets_hold_the_largest_excess(kind: str) -> None:
     """Against all 2^n sets, for any prices; raised prices are feasible for all of them."""
     rng = np.random.default_rng(8)
-    for _ in range(thorough_or(20, 100)):
+    for _ in range(thorough_or(8, 100)):
         n = int(rng.integers(2, 9))
         epsilon = float(rng.choice([0.2, 1.0, 3.0]))
         p, q = rng.dirichlet(np.ones(n), 2)

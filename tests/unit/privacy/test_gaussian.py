@@ -68,7 +68,7 @@ def test_the_best_channel_for_the_truth_is_symmetric(n: int, mu: Any, value: flo
     assert largest_difference(found.mechanism.channel) <= float(mu) + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(thorough_or(4, 16)))
+@pytest.mark.parametrize("seed", range(thorough_or(2, 16)))
 def test_the_optimum_of_drawn_gains_is_proved_and_near_its_budget(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m, mu = int(rng.integers(2, 5)), int(rng.integers(2, 5)), float(rng.uniform(0.1, 3.0))

@@ -13,7 +13,10 @@ def square(x: int) -> int:
 
 
 def deadly(x: int) -> int:
-    """Kills its worker at 30, and once at 31."""
+    """Kills its worker at 30, each time with a line in a file, and once at 31."""
+    if x == 30:
+        with open("deaths", "a") as stream:
+            stream.write("dead\n")
     if x == 30 or (x == 31 and not os.path.exists("died")):
         if x == 31:
             open("died", "w").close()

@@ -85,6 +85,15 @@ def test_a_worker_that_is_killed_costs_its_point(
         assert kept.finished == found.results  # what is lost is tried again at the next start
 
 
+def test_a_point_is_given_up_after_the_third_worker_that_died_at_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run(tasks.deadly, {29: 29, 30: 30}, RunOptions(jobs=2))
+    assert isinstance(found.results[30], Lost)
+    assert (tmp_path / "deaths").read_text().split() == ["dead"] * 3
+
+
 def test_an_error_of_a_task_is_raised_as_it_is() -> None:
     with pytest.raises(ValueError, match="x is 20"):
         run(tasks.picky, POINTS)

@@ -13,14 +13,14 @@ from builders import refused
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.solving.certify import certify
-from ldpopt.solving.exact.optimum import _ratio, exact_optimum
+from ldpopt.solving.exact.optimum import exact_optimum, ratio_between
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 0.1, 1.0, 20.0, 90.0])
 @pytest.mark.parametrize("distance", [Fraction(1), Fraction(1, 3), Fraction(5, 2)])
 def test_rationals_near_the_exponential_are_on_the_right_sides(epsilon, distance):
     budget = Budget(epsilon)
-    less, more = (_ratio(budget, distance, up) for up in (True, False))
+    less, more = (ratio_between(budget, distance, up) for up in (True, False))
     with mpmath.workdps(100):
         exactly = mpmath.exp(
             -mpmath.mpf(budget.nats.numerator)

@@ -24,11 +24,11 @@ from ldpopt import (
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.solving.formulation import (
-    _pairwise_size,
     add_rows,
     compress,
     default_form,
     formulate,
+    pairwise_size,
     program_of_pairs,
     row_sums,
     size,
@@ -255,4 +255,4 @@ def test_the_program_of_all_pairs_and_outputs_is_the_pairwise_one():
         for program in (whole, some)
     ]
     assert dense[0] == dense[1]
-    assert _pairwise_size(None, 3, 2) == (18, 30)
+    assert pairwise_size(None, 3, 2) == (18, 30)

@@ -38,16 +38,20 @@ def metric(n: int) -> lo.MetricDP:
 
 
 CHOICES = [
-    (of_size(4, lo.PureLDP(1.0)), ["direct"]),
-    (of_size(38, lo.PureLDP(1.0)), ["output sifting", "direct"]),
-    (of_size(37, lo.PureLDP(1.0)), ["direct"]),
-    (of_size(38, lo.PureLDP(0.0)), ["direct"]),  # no usable interior
-    (of_size(38, lo.PureLDP(1.0), "worst_case"), ["direct"]),
+    (of_size(4, lo.PureLDP(1.0)), ["extreme columns", "direct"]),
+    (of_size(37, lo.PureLDP(1.0)), ["extreme columns", "direct"]),
+    (of_size(50, lo.PureLDP(1.0)), ["extreme columns", "output sifting", "direct"]),
+    (of_size(51, lo.PureLDP(1.0)), ["output sifting", "direct"]),
+    (of_size(38, lo.PureLDP(0.0)), ["direct"]),  # no usable interior, and all columns are alike
+    (of_size(38, lo.PureLDP(31.0)), ["output sifting", "direct"]),  # an entry is lost beside 1
+    (of_size(60, lo.PureLDP(1.0), "worst_case"), ["extreme columns", "direct"]),
+    (of_size(61, lo.PureLDP(1.0), "worst_case"), ["direct"]),
+    (of_size(37, ENTRIES), ["direct"]),
     (of_size(47, ENTRIES), ["direct"]),
     (of_size(48, ENTRIES), ["output sifting", "direct"]),
     (of_size(30, EVENTS), ["row generation", "event interior point"]),
     (of_size(4, EVENTS), ["row generation", "event interior point"]),
-    (of_size(38, lo.ApproximateLDP(1.0, 0.0)), ["output sifting", "direct"]),
+    (of_size(51, lo.ApproximateLDP(1.0, 0.0)), ["output sifting", "direct"]),
     (of_size(40, metric(40)), ["graph interior point", "direct"]),
     (of_size(40, metric(40), "worst_case"), ["graph interior point", "direct"]),
     (of_size(20, metric(20)), ["direct"]),
@@ -59,7 +63,8 @@ CHOICES = [
     ),
     (of_size(40, lo.OneSided(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.UtilityOptimizedLDP(1.0, sensitive=[0, 1])), ["direct"]),
-    (of_size(40, lo.GraphDP(1.0, nx.complete_graph(40))), ["output sifting", "direct"]),
+    (of_size(55, lo.GraphDP(1.0, nx.complete_graph(55))), ["output sifting", "direct"]),
+    (of_size(5, lo.GraphDP(1.0, nx.complete_graph(5))), ["extreme columns", "direct"]),
     (of_size(1, lo.PureLDP(1.0)), ["direct"]),
 ]
 
@@ -92,8 +97,9 @@ def test_every_step_has_a_reason_and_the_solution_lists_it(problem, expected):
         ("interior", "compact", lo.PureLDP(1.0), "direct"),
         ("interior", None, metric(5), "graph interior point"),
         ("cvxpy:SCS", None, metric(5), "direct"),
+        ("columns", None, lo.PureLDP(1.0), "direct"),
         ("auto", "sifted", lo.PureLDP(1.0), "output sifting"),
-        ("auto", "compact", lo.PureLDP(1.0), "direct"),
+        ("auto", "compact", ENTRIES, "direct"),
     ],
 )
 def test_a_named_solver_or_form_leaves_one_method(solver, form, privacy, expected):
@@ -102,8 +108,9 @@ def test_a_named_solver_or_form_leaves_one_method(solver, form, privacy, expecte
 
 def test_limits_change_the_plan():
     small = of_size(4, lo.PureLDP(1.0))
-    assert methods(small, limits=lo.Limits(sifting_entries=1)) == ["output sifting", "direct"]
-    answer = lo.solve(small, limits=lo.Limits(sifting_entries=1))
+    sifting = lo.Limits(columns_entries=0, sifting_entries=1)
+    assert methods(small, limits=sifting) == ["output sifting", "direct"]
+    answer = lo.solve(small, limits=sifting)
     assert answer.solver.startswith("interior")
     assert answer.value == pytest.approx(lo.solve(small).value, rel=1e-10)
 

@@ -327,10 +327,21 @@ def test_pivots_prove_that_there_is_no_optimum():
         improve(canonical_form(empty, ["x"]))
 
 
-def test_a_solver_without_a_basis_is_refused():
+def test_an_optimum_without_a_basis_is_solved_again():
+    problem = Problem([0.5, 0.3, 0.2], "identity", PureLDP("log(2)"))
+    solution = solve(problem)
+    assert solution.outcome.warm_start is None
+    table = improve(canonical_form(*basis_of(solution)))
+    assert table.is_optimal
+    assert float(table.objective) == pytest.approx(solution.value, rel=1e-12)
+
+
+def test_a_solution_without_an_optimum_has_no_basis():
     solution = solve(Problem([0.5, 0.5], "identity", PureLDP(1.0)))
     with refused("no-basis", NotRepresentableError):
-        basis_of(replace(solution, outcome=replace(solution.outcome, warm_start=None)))
+        basis_of(replace(solution, program=None))
+    with refused("no-basis", NotRepresentableError):
+        basis_of(replace(solution, outcome=replace(solution.outcome, point=None)))
 
 
 def test_large_programs_are_refused_before_they_are_written():

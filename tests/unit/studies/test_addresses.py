@@ -17,7 +17,7 @@ from uuid import uuid4
 import pandas as pd
 import pytest
 
-from builders import cli_json, refused, run_cli, seconds
+from builders import cli_json, refused, run_cli, seconds, thorough_or
 from ldpopt import (
     Counts,
     Mechanism,
@@ -68,7 +68,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.wait()
 
 
-STORES = ("memory", "s3", "file")
+STORES = thorough_or(("memory", "file"), ("memory", "s3", "file"))
+"""The server of the store, and what speaks to it, take ten seconds to load."""
 
 
 @pytest.fixture(params=STORES)
@@ -270,6 +271,26 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         assert caught.value.do == f"pip install {install}"
 
 
+def test_what_a_store_refuses_is_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with refused("store", ModelFileError):
+        count_folder("memory://no-such-bucket/reports", QUESTION)
+    put(str(tmp_path / "answers" / "1.parquet"), table(1))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("no-such-bucket is not yours")
+
+    for name in ("find", "ls", "info", "open"):
+        monkeypatch.setattr(fsspec.get_filesystem_class("memory"), name, refuse)
+    with refused("store", ModelFileError) as caught:
+        count_folder("memory://no-such-bucket/reports", QUESTION)
+    assert "no-such-bucket is not yours" in str(caught.value)
+    with refused("store", ModelFileError):
+        privatize_folder(tmp_path / "answers", "memory://no-such-bucket/reports", QUESTION)
+
+
+@pytest.mark.long
 def test_a_store_that_is_not_there_is_an_error_of_ours(
     server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

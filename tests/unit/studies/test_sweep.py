@@ -123,10 +123,10 @@ def test_points_that_failed_are_solved_again_at_the_next_start(
         )
 
     calls: list[int] = []
-    undisturbed = sweep(BINARY, [0.5, 1.0, 2.0], solver="highs")
+    undisturbed = sweep(BINARY, [0.5, 1.0, 2.0])
     with monkeypatch.context() as patch:
         patch.setattr("ldpopt.studies.sweep.solve", failing)
-        found = sweep(BINARY, [0.5, 1.0, 2.0], solver="highs", checkpoint=tmp_path / "points")
+        found = sweep(BINARY, [0.5, 1.0, 2.0], checkpoint=tmp_path / "points")
     assert [row.status for row in found.rows] == [
         "no process could be started for the solver",
         "failed: killed",
@@ -135,7 +135,6 @@ def test_points_that_failed_are_solved_again_at_the_next_start(
     again = sweep(
         BINARY,
         [0.5, 1.0, 2.0],
-        solver="highs",
         checkpoint=tmp_path / "points",
         progress=lambda done, _: calls.append(done),
     )

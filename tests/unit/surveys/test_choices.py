@@ -157,14 +157,14 @@ def covered(survey: Survey, shares: Any, people: Any, tries: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     truth = float(np.array(people) @ shares / np.sum(people))
     found = {"strata": 0, "pooled": 0, "rejected": 0}
+    source = source_of(survey)
     for _ in range(tries):
-        seen = seen_of(survey, shares, people, rng)
-        counts = counted(survey, seen)
+        counts = source.count(seen_of(survey, shares, people, rng))
         for kind in ("strata", "pooled"):
-            estimate = estimated(survey, seen, pooled=kind == "pooled", check_fit=False)
+            estimate = source.estimate(counts, pooled=kind == "pooled", check_fit=False)
             low, high = estimate.interval[1]
             found[kind] += low <= truth <= high
-        test = same_for_all_choices("smokes", source_of(survey), counts)
+        test = same_for_all_choices("smokes", source, counts)
         assert test is not None
         assert test.freedom == 3
         found["rejected"] += test.p_value < 0.05
@@ -173,7 +173,7 @@ def covered(survey: Survey, shares: Any, people: Any, tries: int, seed: int) -> 
 
 def test_coverage_where_the_choice_depends_on_the_answer(smokers: Survey) -> None:
     """By strata it holds; pooled it is 0, and the test of equal groups says so."""
-    tries = thorough_or(300, 4000)
+    tries = thorough_or(150, 2000)
     found = covered(smokers, [0.35, 0.25, 0.15, 0.05], [2500] * 4, tries, 5)
     slack = thorough_or(0.03, 0.01)
     assert 0.95 - slack <= found["strata"] <= 0.95 + slack
@@ -182,7 +182,7 @@ def test_coverage_where_the_choice_depends_on_the_answer(smokers: Survey) -> Non
 
 
 def test_coverage_where_it_does_not(smokers: Survey) -> None:
-    tries = thorough_or(300, 4000)
+    tries = thorough_or(150, 2000)
     found = covered(smokers, [0.2] * 4, [2500] * 4, tries, 6)
     slack = thorough_or(0.035, 0.01)
     assert 0.95 - slack <= found["strata"] <= 0.95 + slack
@@ -356,7 +356,7 @@ def test_the_ratio_among_those_who_answered_covers(smokers: Survey) -> None:
     people = np.array([1500, 500])
     truth = people @ laws[:, 1] / (people @ (1 - laws[:, 2]))
     rng = np.random.default_rng(4)
-    tries = thorough_or(150, 3000)
+    tries = thorough_or(80, 1500)
     hits = 0
     for _ in range(tries):
         seen = {

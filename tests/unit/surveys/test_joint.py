@@ -417,7 +417,7 @@ def test_keyed_reports_repeat_and_depend_on_the_reported_answers_only():
 def test_missing_answers_are_refused_left_out_or_answers():
     table = people(300)
     table.loc[7, "drinks"] = None
-    with pytest.raises(StatementError, match="1 answer is missing"):
+    with refused("missing-answer"):
         Survey(HABITS, epsilon=2.0, scheme="joint").privatize(table)
     for questions in (
         HABITS | {"drinks": Question(Workload.frequencies(["never", "ever"]), "leave_out")},
@@ -692,7 +692,7 @@ def test_a_table_is_refused_or_right(epsilon):
     assert (np.abs(pair.values - TABLE_OF_TWO.ravel()) < 5 * pair.std_error).all()
 
 
-@pytest.mark.parametrize("number", range(thorough_or(4, 40)))
+@pytest.mark.parametrize("number", range(thorough_or(2, 40)))
 def test_tables_of_random_surveys_are_refused_or_right(number, monkeypatch):
     # The same kind as benchmarks/tables_of_two.py, which has the figures.
     monkeypatch.setattr("ldpopt.surveys.pairs.LARGER", ())

@@ -69,6 +69,24 @@ def test_a_csv_file_without_origin_is_read_and_a_new_one_replaces_it(tmp_path: P
     assert Counts.of(COIN, target, column="a").n_reports == 100
 
 
+def test_a_table_that_was_written_anew_is_refused_with_the_origin_to_remove(tmp_path: Path) -> None:
+    FRAME.to_csv(tmp_path / "in.csv", index=False)
+    target = tmp_path / "out.csv"
+    beside = tmp_path / "out.csv.origin.json"
+    Survey({"a": COIN}).privatize_file(tmp_path / "in.csv", target)
+    Survey({"a": OTHER, "b": OTHER}).privatize(FRAME[["a"]].assign(b="no")).to_csv(target)
+    for column in ("a", "b"):
+        with pytest.raises(ModelFileError) as caught:
+            Counts.of(OTHER, target, column=column)
+        assert str(beside) in caught.value.do
+    beside.unlink()
+    assert Counts.of(OTHER, target, column="b").n_reports == 100
+    Survey({"a": COIN}).privatize_file(tmp_path / "in.csv", tmp_path / "out.parquet")
+    with refused("other-mechanism", ModelFileError) as inside:
+        Counts.of(OTHER, tmp_path / "out.parquet", column="a")
+    assert "origin.json" not in inside.value.do
+
+
 def test_the_command_line_refuses_foreign_reports_in_plain_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from ldpopt.errors import ModelFileError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.linear import estimator_of
 from ldpopt.fieldwork import page
-from ldpopt.fieldwork.frame_words import OF_REPEATED, _words_file
+from ldpopt.fieldwork.frame_words import OF_REPEATED, words_of_language
 from ldpopt.frequencies import RandomizedResponse
 from ldpopt.mechanism.questions import INCONSISTENT
 from ldpopt.studies.folders import privatize_folder
@@ -457,10 +457,10 @@ def test_the_page_has_the_words_of_repeated_questions_only_where_there_is_one() 
     assert form["questions"]["x"]["repeat"] == INCONSISTENT
     assert form["questions"]["x"]["answers"] == [*LABELS, INCONSISTENT]
     for language in ("en", "de", "fr"):
-        said = _words_file(language)["twice"]
+        said = words_of_language(language)["twice"]
         assert said in page(asked(), "reports", language)
         assert said not in page(Survey({"x": LABELS}, epsilon=1.0), "reports", language)
-    own = {"language": "la", "words": dict(_words_file("en"))}
+    own = {"language": "la", "words": dict(words_of_language("en"))}
     without = {key: text for key, text in own["words"].items() if key not in OF_REPEATED}
     page(Survey({"x": LABELS}, epsilon=1.0, words=own | {"words": without}), "reports")
     survey = Survey(

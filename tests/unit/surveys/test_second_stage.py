@@ -63,8 +63,10 @@ def survey_of(question: dict[str, Any], epsilon: float = 1.0, **more: Any) -> Su
 
 
 def shares_of(mean: float) -> np.ndarray:
-    """The shares of the classes, of a normal distribution with deviation 16."""
-    cuts = norm.cdf((np.array(STARTS[1:]) - mean) / 16)
+    """The shares of the classes, of whole numbers to which normal ones of deviation 16 are
+    rounded.
+    """
+    cuts = norm.cdf((np.array(STARTS[1:]) - 0.5 - mean) / 16)
     return np.diff(np.concatenate([[0], cuts, [1]]))
 
 
@@ -209,6 +211,28 @@ def test_reports_that_are_sets_and_rounded_numbers_are_pilots_too() -> None:
     assert second.stage.value == pytest.approx(41, abs=2)
     with refused("set-reports"):
         sets.adapt(sets.privatize(drawn, rng=1), quantile=0.5)
+
+
+@pytest.mark.parametrize(
+    "number", [{"least": 0, "most": 100, "step": 10}, {"least": 0, "most": 99}]
+)
+def test_the_mean_is_that_of_the_numbers_as_they_are_given(number: dict[str, int]) -> None:
+    """Both stages estimate the mean of the rounded numbers, and not of one that is half a step
+    larger.
+    """
+    rng = np.random.default_rng(19)
+    step = number.get("step", 1)
+    given = np.clip(step * np.rint(rng.normal(50, 12, 30_000) / step), 0, number["most"])
+    table = pd.DataFrame({"age": given.astype(int)})
+    pilot = survey_of({"number": number, "workload": "mean"}, 6.0)
+    reports = pilot.privatize(table, rng=1)
+    second = pilot.adapt(reports, normal=12.0)
+    (first,) = pilot.estimate(reports).values()
+    (found,) = second.estimate(second.privatize(table, rng=2)).values()
+    for each in (first, found):
+        assert abs(each.values[0] - given.mean()) < 4 * each.std_error[0] < 0.49
+    assert second.stage is not None
+    assert second.stage.value == pytest.approx(first.values[0], abs=0.2)
 
 
 def test_pages_say_that_nobody_may_be_in_both(classes: Survey) -> None:

@@ -369,3 +369,115 @@ def test_what_is_wrong_is_refused_before_anything_is_solved(tmp_path: Path) -> N
             read_survey(path)
         assert str(raised.value.where).endswith(place)
         assert "WavesSection" not in str(raised.value)
+
+
+MANY = ", ".join(f'"{place}"' for place in range(25))
+YES_NO = 'labels = ["no", "yes"]\n'
+CHOSEN = "choices = [0.5, 2.0]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        (
+            f"{CHOSEN}[question.a]\n{YES_NO}repeat = true\n",
+            "choices-question",
+            ":4: question.a.repeat",
+        ),
+        (f'{CHOSEN}[question.a]\nmechanism = "coin.json"\n', "spent", ":1: choices"),
+        (
+            f'scheme = "one_question"\n{CHOSEN}[question.a]\nmechanism = "coin.json"\n'
+            f"[question.b]\n{YES_NO}",
+            "spent",
+            ":2: choices",
+        ),
+        (f"choices = [0.0, 1.0]\n[question.a]\n{YES_NO}", "spent", ":1: choices"),
+        (f"{CHOSEN}[question.choice]\n{YES_NO}", "channel-column", ":3: question.choice.labels"),
+        (f'{CHOSEN}weights = "choice"\n[question.a]\n{YES_NO}', "channel-weights", ":2: weights"),
+        (
+            f'{CHOSEN}[question.a]\n{YES_NO}[field.choice]\nlabels = ["1", "2"]\n',
+            "field-column",
+            ":5: field.choice.labels",
+        ),
+        (
+            f'epsilon = 1.0\n[question.a]\n{YES_NO}repeat = true\n[question."a again"]\n{YES_NO}',
+            "shared-column",
+            ":2: question.a",
+        ),
+        (
+            f'epsilon = 1.0\nweights = "a"\n[question.a]\n{YES_NO}',
+            "weights",
+            ":2: weights",
+        ),
+        (
+            f"epsilon = 1.0\n[question.a]\nlabels = [{MANY}]\nrepeat = true\n",
+            "repeated-answers",
+            ":4: question.a.repeat",
+        ),
+        (
+            f'epsilon = 1.0\npairs = [["a", "b"]]\n[question.a]\n{YES_NO}[question.b]\n{YES_NO}',
+            "apart",
+            ":2: pairs",
+        ),
+        (
+            f"epsilon = 1.0\n[question.a]\n{YES_NO}prior = {{ no = 1 }}\n",
+            "missing-label",
+            ":4: question.a.prior.no",
+        ),
+        (f'scheme = "joint"\nepsilon = 1.0\n[question.a]\n{YES_NO}', "joint", ":1: scheme"),
+        (
+            f'epsilon = 1.0\nscheme = "joint"\n[question.a]\nlabels = [{MANY}]\n'
+            f"[question.b]\nlabels = [{MANY}]\n",
+            "combinations",
+            ":2: scheme",
+        ),
+        (
+            'waves = { count = 3, epsilon = 2.0 }\n[question.a]\nmechanism = "coin.json"\n',
+            "spent",
+            ":1: waves.epsilon",
+        ),
+    ],
+)  # fmt: skip
+def test_budgets_columns_and_priors_are_checked_at_reading(
+    tmp_path: Path, text: str, code: str, place: str
+) -> None:
+    """Each choice has to leave something for every question, and each column one use."""
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"]).save(tmp_path / "coin.json")
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    with refused(code, ModelFileError) as raised:
+        read_survey(path)
+    assert str(raised.value.where).endswith(place)
+
+
+def test_the_exact_budget_of_a_mechanism_can_be_chosen(tmp_path: Path) -> None:
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"]).save(tmp_path / "coin.json")
+    path = tmp_path / "s.toml"
+    path.write_text(
+        'scheme = "one_question"\nepsilon = "log(3)"\n[question.a]\nmechanism = "coin.json"\n'
+        f"[question.b]\n{YES_NO}"
+    )
+    assert Survey.from_toml(path).odds == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[matrix.trust]\nlabels = ["no", "yes"]\nrows = { police = "P", courts = "C" }\n',
+        'question.a.labels = ["no", "yes"]\n',
+        'question = { a = { labels = ["no", "yes"] } }\n',
+        '["question"."a"]\nlabels = ["no", "yes"]\n',
+        f'[form]\nconsent = "{"x" * 5000}"\n[question.a]\nlabels = ["no", "yes"]\n',
+    ],
+    ids=["matrix", "dotted", "inline", "quoted", "long words"],
+)
+def test_every_way_to_write_questions_is_a_survey(tmp_path: Path, text: str) -> None:
+    """The commands recognize a file by its beginning, whatever TOML its questions are in."""
+    path = tmp_path / "s.toml"
+    path.write_text(f"epsilon = 2.0\n{text}")
+    for command in ("check", "solve"):
+        assert cli_json("survey", command, str(path))["questions"]
+    assert cli_json("check", str(path))["questions"]
+    refusal = run_cli("design", str(path))
+    assert refusal.exit_code == 2
+    assert "ldpopt survey solve" in refusal.stderr

@@ -27,6 +27,8 @@ from ldpopt.mechanism.repair import repair
 
 RARE = 1e-13  # probability of a report that is left out
 RAISED_CAPS = (1e-8, 1e-7, 1e-6, 1e-5)  # by which part caps are raised in searches near the least
+LAST_DIGITS = (1e-16, 1e-15, 1e-14)  # margins of large multipliers
+FINE = 1e-9  # share of the bound that a margin of smaller ones costs at most
 NEAR = 1e-9  # by which part a cap may be below the least one that was found
 
 
@@ -170,13 +172,16 @@ def _private(form: DesignForm, found: CappedOptimum) -> tuple[Mechanism, Int]:
 
 
 def bounds_of(capped: CappedTask, x: CappedDual) -> Iterable[CappedBound]:
-    """Multipliers in the unit of the workload, with growing margins."""
+    """Multipliers in the unit of the workload, with growing margins: near the least influence they
+    are so large that the last digits matter.
+    """
     unit = capped.unit
     slope = np.zeros(capped.matrix.shape)
     slope[capped.used] = unit * x.slope
     line = unit**2 * x.line
     size = float(np.abs(line).max())
-    for margin in (0.0, *MARGINS):
+    is_large = size * len(line) * MARGINS[0] > FINE * abs(unit**2 * x.value(capped.rows / unit))
+    for margin in (0.0, *(LAST_DIGITS if is_large else ()), *MARGINS):
         yield CappedBound(slope, line + margin * size)
 
 

@@ -7,7 +7,7 @@ after the multipliers ``y`` are raised by the largest price; the best one is kep
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -23,9 +23,12 @@ SHARE = 0.2  # of the required gap for the interior point method
 FINE = 1e-8  # its gap at the end, if no smaller one is required
 LOOSE = 1e-4  # its gap while columns are added
 ROUNDS = 200  # of pricing
+FEW_ROUNDS = 10  # the same of programs with more digits, from the columns of the last one
 AT_CAP = (1e-5, 1e-7, 0.0)  # share of a cap within which a value is at it, in turn
 LEAST_GAP = 1e-10  # smallest relative gap that floats reach
 KEPT = (1e-6, 1e-7, 1e-8, 1e-9, 0.0)  # probabilities of reports left out, in turn
+REACHED = 0.5  # share of the required gap at which a search is not done again with more digits
+MORE_WORK = 3e8  # products of a factor that keeps digits, about .2 s, up to which it is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,24 @@ class CappedOptimum:
         """The channel, shape (n, m), whose rows sum to about 1."""
         return np.asarray((self.vectors * self.weights[:, None]).T)
 
+    def error(self, program: CappedProgram) -> float:
+        """The error of the columns; infinite if they are biased."""
+        if not self.is_unbiased:
+            return np.inf
+        return error_of(program.with_columns(self.vectors), self.weights, self.values)
+
+    def gap(self, program: CappedProgram) -> float:
+        """By which part the error is above the bound."""
+        error = self.error(program)
+        return 1 - self.multipliers.value(program.rows) / error if np.isfinite(error) else np.inf
+
+    def better(self, other: CappedOptimum, program: CappedProgram) -> CappedOptimum:
+        """The larger bound, and the columns of the smaller error."""
+        first = self if self.error(program) <= other.error(program) else other
+        bounds = [each.multipliers for each in (self, other)]
+        best = max(bounds, key=lambda each: each.value(program.rows))
+        return replace(first, multipliers=best)
+
 
 def search(
     program: CappedProgram,
@@ -57,15 +78,48 @@ def search(
     """
     limits = program.limits if within is None else within
     gap = max(gap, LEAST_GAP)
+    fast, program = _searched(program, columns, gap, deadline)
+    optimum = _kept(program, fast, limits)
+    if optimum.gap(program) <= gap * REACHED or deadline.is_over or _work(program) > MORE_WORK:
+        return optimum
+    exact, program = _searched(program, columns, LEAST_GAP, deadline, keeps_digits=True)
+    again = _kept(program, exact, limits)
+    return optimum.better(again, program)
+
+
+def _work(program: CappedProgram) -> float:
+    """Number of products of a factor that keeps digits."""
+    m, n = program.vectors.shape
+    k = len(program.rows)
+    return float(2.0 * m * (k + 1) * ((k + 2) * n) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Searched:
+    """The best multipliers for all columns, and where the last program ended."""
+
+    best: CappedDual
+    found: Solved
+    rounds: int
+
+
+def _searched(
+    program: CappedProgram,
+    columns: CappedColumns,
+    gap: float,
+    deadline: Deadline,
+    keeps_digits: bool = False,
+) -> tuple[_Searched, CappedProgram]:
+    """Solve and price until the gap is reached; also the program of the last columns."""
     fine = min(gap * SHARE, FINE)
-    enough = fine if columns.is_complete else LOOSE
+    enough = fine if columns.is_complete or keeps_digits else LOOSE
     n = len(program.weights)
     best: CappedDual | None = None
     best_value = -np.inf
     count = 0
-    while count < ROUNDS:
+    while count < (FEW_ROUNDS if keeps_digits else ROUNDS):
         count += 1
-        found = solved(program, enough, deadline)
+        found = solved(program, enough, deadline, keeps_digits)
         over, more = columns.priced(found.dual, program.limits, 3 * n)
         raised = found.dual.raised(max(over, 0.0))
         value = raised.value(program.rows)
@@ -82,15 +136,16 @@ def search(
             program = program.with_columns(np.vstack([program.vectors, fresh]))
     assert best is not None
     vectors = program.vectors[: len(found.point.theta)]
-    return _kept(program.with_columns(vectors), best, found, count, limits)
+    return _Searched(best, found, count), program.with_columns(vectors)
 
 
-def _kept(
-    program: CappedProgram, best: CappedDual, found: Solved, rounds: int, within: Float
-) -> CappedOptimum:
+def _kept(program: CappedProgram, searched: _Searched, within: Float) -> CappedOptimum:
     """The columns that matter, with weights and values that are unbiased up to rounding: the first
     whose error is as good as the bound, or those of the least error.
     """
+    best = searched.best
+    found = searched.found
+    rounds = searched.rounds
     theta = found.point.theta
     values = (found.point.products / theta[:, None]).T
     mass = theta * (program.vectors @ found.dual.weights)

@@ -195,6 +195,7 @@ class _SizesProgram:
         """Add columns until the gap is reached, or floats reach no smaller one."""
         sizes = self.sizes
         least = sizes.least
+        # columns: a size, and the values of answers in the set and of others
         corners = [
             (size, sign * self.limit, other * self.limit)
             for size in least.sizes.tolist()
@@ -215,6 +216,8 @@ class _SizesProgram:
                 best_bound, best_slope = bound, slope
             if value - best_bound <= max(gap, LEAST_GAP) * value or deadline.is_over:
                 break
+            # new are the sizes at which the price is no larger than at both neighbors, and those
+            # beside the cheapest
             padded = np.concatenate([[np.inf], price, [np.inf]])
             fresh = set(np.flatnonzero((price <= padded[:-2]) & (price <= padded[2:])).tolist())
             lowest = int(price.argmin())

@@ -127,8 +127,10 @@ class ReducedProgram:
         return self._orbits(keys[: len(q)], self._fewest(keys, information[: len(q)], q), rounds)
 
     def _fewest(self, keys: list[Key], information: Float, q: Float) -> Float:
-        """Probabilities that keep the information of ``q`` with the fewest images: at most types +
-        1 sets have any.
+        """Probabilities of the sets of some keys, (sets,), with the information of ``q`` or more
+        and the fewest images: a vertex, so that at most types + 1 sets have any.
+
+        ``information`` is (sets, types). Sets that were found in the last round have none in ``q``.
         """
         from scipy.optimize import linprog
 

@@ -164,7 +164,7 @@ class Search:
         self.scales = [square.scale for square in every]
         count = self.moments.squares
         self.squares = every[:count]
-        lines = every[count:]
+        lines = every[count:]  # of one row: a form for each, as a row over all moments
         self.lines = np.zeros((len(lines), len(self.moments)))
         for line, square in zip(self.lines, lines, strict=True):
             line[square.used] = square.parts[:, 0, 0]
@@ -172,6 +172,7 @@ class Search:
         n = 2.0**d
         weights = np.zeros((d + 1, len(self.moments)))
         weights[:, 1 : d + 2] = self.moments.weights.astype(np.float64) / n
+        # (b + (1 - b) m)^2 as a form of the moments, of which weights[0] is m^2
         self.mass = (1 - b) ** 2 * weights[0]
         self.mass[0] += b * b
         self.mass[1] += 2 * b * (1 - b)
@@ -207,8 +208,8 @@ class Search:
         A bound that stays far below ``value``, that of a known design, is not computed to the last
         digits.
         """
-        last: list[PathStep] = []
-        positive: list[PathStep] = []
+        last: list[PathStep] = []  # three, the best of which is not known before the proof
+        positive: list[PathStep] = []  # the last one whose multipliers are all positive
         # floats too coarse
         with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):
             for step in self._path(deadline):

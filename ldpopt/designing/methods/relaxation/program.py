@@ -390,6 +390,7 @@ def raise_cost(
     r = dual.weights
     size = dual.value
     n = len(r)
+    # entries of a column are a + h s, with signs s: a middle and half of the range
     a = cone.base + cone.spread / 2
     h = cone.spread / 2
     tilt = np.eye(n) - np.outer(np.ones(n), r)
@@ -399,6 +400,7 @@ def raise_cost(
         cost += dual.inequalities.form / size
     inequality = _Cost(np.concatenate([[a], h * r]), cost)
     x = _follow(inequality, _start(inequality, r, a, h), gap, deadline)
+    # x is (eta, u, d): the largest cost, the multipliers of the entries and those of their squares
     return replace(
         dual, largest=float(x[0]) * size, slope=x[1 : n + 1] / h * size, shift=x[n + 1 :] * size
     )

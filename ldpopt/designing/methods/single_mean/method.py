@@ -68,6 +68,7 @@ class SingleMean(DesignMethod):
         if form.problem.outputs is not None or not form.is_pure or form.n <= limits.listed_answers:
             return None
         numbers = shifted(form.single_row)
+        # the largest report value is that of two reports: the largest number over tanh(epsilon / 2)
         if (
             numbers is None
             or grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is None

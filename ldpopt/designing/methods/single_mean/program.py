@@ -127,13 +127,16 @@ class MeanProgram:
         return UnbiasedLaw(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _MeanPoint) -> Float:
-        """Probabilities that satisfy the equations better: residuals are moved to the entries with
-        most room.
+        """Probabilities ``P``, (n, m), that satisfy the equations of sum and mean better: residuals
+        are moved to the entries with most room.
+
+        For each answer it is the least change, measured by ``room``: two equations in the two
+        multipliers of ``1`` and ``t``.
         """
         channel = self.base * at.z + self.step * at.u
         room = np.minimum(at.u, at.z - at.u) ** 2
         powers = self.powers[:, :2]
-        for _ in range(2):
+        for _ in range(2):  # the second pass corrects the rounding errors of the first
             short = self.right[:, :2] - channel @ powers
             matrix = np.einsum("xj,jp,jq->xpq", room, powers, powers, optimize=True)
             matrix += RIDGE * np.trace(matrix, axis1=1, axis2=2)[:, None, None] * np.eye(2)
@@ -351,7 +354,12 @@ class _Rare:
         self.mass = (self.high + self.low) // 2
 
     def counts(self, remainder: int) -> list[int] | None:
-        """Masses whose mean differs from the middle ones by the remainder, in steps."""
+        """Masses whose mean differs from the middle ones by the remainder, in steps; None if it is
+        too large for them.
+
+        The remainder is written with digits from -128 to 127, one for each power of 256; the report
+        ``first`` takes their sum, so that the total stays.
+        """
         digits = []
         total = 0
         for _ in range(self.digits):

@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.labels import first_duplicate
 from ldpopt.foundation.numbers import is_whole, listed_items, require_kind, require_text, short_repr
-from ldpopt.solvers import Outcome
+from ldpopt.solvers import Outcome, find
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
 
@@ -191,10 +191,12 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     """Read a solver's final basis, so that ``canonical_form(*basis_of(solution))`` repeats its
     proof of optimality.
 
+    HiGHS returns a basis; of another solver's optimum HiGHS solves the program again.
+
     Parameters
     ----------
     solution : Solution
-        A solution by HiGHS, which returns a basis.
+        A solution with a mechanism.
 
     Returns
     -------
@@ -206,7 +208,7 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     Raises
     ------
     NotRepresentableError
-        If the solver returned no basis.
+        If the solution has no program or no optimum.
 
     Notes
     -----
@@ -224,17 +226,25 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     (True, Fraction(7, 12))
     """
     require_kind(solution, Solution, "basis_of()", "pass solve(problem)")
-    if solution.program is None or solution.outcome is None:
+    program, outcome = solution.program, solution.outcome
+    if program is None or outcome is None:
         raise NotRepresentableError(
             f"{solution.solver} returned no basis", code="no-basis", do="solve with solver='highs'"
         )
-    return basis_in(solution.program, solution.outcome)
+    if outcome.point is not None and not _has_basis(outcome):
+        outcome = find("highs").solve(program)
+    return basis_in(program, outcome)
+
+
+def _has_basis(outcome: Outcome) -> bool:
+    """Whether an outcome has a basis as HiGHS returns it."""
+    return hasattr(outcome.warm_start, "col_status")
 
 
 def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tuple[int, ...]]:
     """Read HiGHS's final basis of a program."""
     basis = outcome.warm_start
-    if outcome.point is None or not hasattr(basis, "col_status"):
+    if outcome.point is None or not _has_basis(outcome):
         raise NotRepresentableError(
             "the solver returned no basis", code="no-basis", do="solve with solver='highs'"
         )

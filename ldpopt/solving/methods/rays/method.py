@@ -103,7 +103,7 @@ class RaysMethod(Method):
             raise NotRepresentableError(message, code="no-ties", do='use solver="highs"')
         require_memory(_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
-        costs, least, scale = _normalized(task.problem)
+        costs, least, scale = normalized(task.problem)
         work = _started(task, task.form.ties, costs, scale)
         until = _before_repair(task.deadline, task.form, _slowness(*began))
         result = _generated(task, work, until)
@@ -231,10 +231,13 @@ def _slowness(began: float, processor_began: float) -> float:
 def _before_repair(
     deadline: Deadline, form: ProblemForm, slowness: float, used: float = 1.0
 ) -> Deadline:
-    """An earlier deadline, which leaves time for the rows, the repair and the audit, with this
-    share of the outputs.
+    """An earlier deadline, which leaves time for the rows, the repair and the audit.
+
+    ``slowness`` is how many times slower than measured this machine is; ``used`` is the share of
+    the outputs that the channel uses.
     """
     ties = form.ties
+    # the repair treats all pairs unless the ties are those of a graph
     pairs = (
         form.n**2
         if ties is None or ties.distance_range != (1.0, 1.0) or ties.is_compact
@@ -245,7 +248,7 @@ def _before_repair(
     return deadline.before(slowness * (ENTRY_SECONDS * entries + shared))
 
 
-def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
+def normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     """Costs of the entries by output, from 0 to 1; the smallest cost of every input; and how costs
     were scaled.
     """

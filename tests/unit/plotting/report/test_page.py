@@ -22,7 +22,7 @@ from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.questions import Question
 from ldpopt.plotting.report import report
-from ldpopt.plotting.report.results import Result, _with_precision
+from ldpopt.plotting.report.results import Result, with_precision
 from ldpopt.plotting.report.words import number_in_words
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.surveys.form import form_digest
@@ -95,7 +95,7 @@ def test_precision_agrees_with_simulated_surveys() -> None:
     result = Result(
         best.privacy, 1.0, best, best.mechanism, best.value, "average variance", 0.0, ""
     )
-    found = _with_precision(result, best, prior, best.workload.names)
+    found = with_precision(result, best, prior, best.workload.names)
     assert found.precision is not None
     rng = np.random.default_rng(1)
     people = rng.choice(4, size=200_000, p=prior)

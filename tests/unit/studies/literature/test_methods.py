@@ -26,9 +26,10 @@ IMPOSSIBLE = lo.Problem(
 def test_all_methods_agree() -> None:
     names = []
     found = lo.compare(COIN, progress=names.append)
-    # The interior point solver knows the compact form only: its other form is left out.
-    assert {row.name for row in found.methods} == set(names[: len(found.methods) + 1]) - {
-        "interior (pairwise)"
+    # Two solvers know the compact form only: their other form is left out.
+    assert {row.name for row in found.methods} == set(names[: len(found.methods) + 2]) - {
+        "interior (pairwise)",
+        "columns (pairwise)",
     }
     assert all(row.applies for row in found.methods)
     assert {
