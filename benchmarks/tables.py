@@ -11,6 +11,7 @@ CPU seconds of all its threads.
 
 from __future__ import annotations
 
+import compileall
 import csv
 import json
 import os
@@ -205,6 +206,7 @@ def started(folder):
     folder = Path(folder)
     mechanism().save(folder / "coin.json")
     home = Path(__file__).parents[1]
+    compileall.compile_dir(home / "ldpopt", quiet=1)  # as pip does for every package
     env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     env["PYTHONPATH"] = str(home)
     found = {name: [] for name in COMMANDS}

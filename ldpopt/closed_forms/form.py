@@ -16,18 +16,21 @@ from numpy.typing import NDArray
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names, codes, label_array, read_positions
 from ldpopt.foundation.numbers import Float, real_number, require_memory
+from ldpopt.foundation.seeds import words_of
 from ldpopt.mechanism.exact_draws import (
     TOTAL,
     Codes,
     Source,
     round_decay_up,
-    toss_lazily,
     two_sided_geometric_draws,
     uniform_below,
 )
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import Random, bit_source, chunks
+from ldpopt.mechanism.sampling import BITS, CHUNK, FIRST, Random, bit_source, chunks
+from ldpopt.native import draw_responses, respond_early
 from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
+
+LAST = (1 << FIRST) - 1  # the largest value of the first bits
 
 
 class Sampler(ABC):
@@ -51,11 +54,8 @@ class Sampler(ABC):
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
         answers = read_positions(answers, len(self.inputs), "answer")
-        source = bit_source(rng)
         drawn = np.empty(len(answers), dtype=np.int64)
-        draw = self._draw if rng is not None else self._draw_from_system
-        for part in chunks(len(answers)):
-            drawn[part] = draw(answers[part], source)
+        self._write(np.ascontiguousarray(answers), rng, drawn)
         return drawn
 
     @abstractmethod
@@ -65,14 +65,21 @@ class Sampler(ABC):
         """
 
     @abstractmethod
-    def _draw(self, answers: Codes, source: Source) -> Codes:
-        """Draw the reports to a chunk of answers that fits in the cache."""
+    def _write(self, answers: Codes, rng: Random, drawn: Codes) -> None:
+        """Write the report codes that are drawn for answers."""
 
-    def _draw_from_system(self, answers: Codes, source: Source) -> Codes:
-        """Draw as `_draw` from the system's bits, which are dear and never drawn again: a sampler
-        may use fewer of them.
-        """
-        return self._draw(answers, source)
+
+class ChunkSampler(Sampler):
+    """Draws the reports of chunks of answers that fit in the cache."""
+
+    def _write(self, answers: Codes, rng: Random, drawn: Codes) -> None:
+        source = bit_source(rng)
+        for part in chunks(len(answers)):
+            drawn[part] = self._draw(answers[part], source)
+
+    @abstractmethod
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        """Draw the reports to a chunk of answers."""
 
 
 class ResponseSampler(Sampler):
@@ -123,44 +130,67 @@ class ResponseSampler(Sampler):
         masses[code] = masses.get(code, Fraction(0)) + kept
         return {report: mass for report, mass in masses.items() if mass}
 
-    def _draw(self, answers: Codes, source: Source) -> Codes:
-        k = len(self.members)
-        size = len(answers)
-        position = uniform_below(k, size, source)
-        if not self.is_uniform and k > 1:
-            index = self.member_index[answers].astype(np.int64)
-            other = uniform_below(k - 1, size, source)
-            other += other >= index
-            keeps = source(size) < np.uint64(self.truth_mass)
-            position = np.where(index >= 0, np.where(keeps, index, other), position)
-        return self._with_truths(self.members[position], answers, source)
+    def _write(self, answers: Codes, rng: Random, drawn: Codes) -> None:
+        if rng is None:
+            for part in chunks(len(answers)):
+                drawn[part] = self._draw_from_system(answers[part])
+            return
+        table = np.ascontiguousarray(self.member_index, np.int64)
+        members = np.ascontiguousarray(self.members, np.int64)
+        masses = self.truth_mass, self.is_uniform, self.delta_mass
+        with words_of(rng) as generator:
+            other = np.empty(CHUNK, np.int64)
+            draw_responses(answers, table, members, *masses, *generator, other, drawn)
 
-    def _draw_from_system(self, answers: Codes, source: Source) -> Codes:
-        """A byte for the truth, and a word only for an answer that is replaced."""
+    def _draw_from_system(self, answers: Codes) -> Codes:
+        """The system's bits are dear and never drawn again: 16 of them decide most of the rows."""
+        source = bit_source(None)
         k = len(self.members)
+        letters = answers if self._are_all else self.member_index[answers].astype(np.int64)
+        strangers = np.zeros(0, np.int64) if self._are_all else np.flatnonzero(letters < 0)
         if self.is_uniform or k == 1:
-            return self._draw(answers, source)
-        position = self.member_index[answers].astype(np.int64)
-        keeps = np.empty(len(answers), bool)
-        first = np.frombuffer(os.urandom(len(answers)), np.uint8)
-        toss_lazily(self.truth_mass, first, source, keeps)
-        is_member = position >= 0
-        replaced = np.flatnonzero(is_member & ~keeps)
-        other = uniform_below(k - 1, len(replaced), source)
-        other += other >= position[replaced]
-        position[replaced] = other
-        if len(strangers := np.flatnonzero(~is_member)):
+            position = uniform_below(k, len(answers), source)
+        else:
+            firsts = np.frombuffer(os.urandom(2 * len(answers)), np.uint16)
+            position = self._positions(letters, firsts, source)
             position[strangers] = uniform_below(k, len(strangers), source)
-        return self._with_truths(self.members[position], answers, source)
-
-    def _with_truths(self, reports: Codes, answers: Codes, source: Source) -> Codes:
-        """The reports, of which each is the answer itself with probability delta."""
-        if self.delta_mass:
-            reports = np.where(source(len(answers)) < np.uint64(self.delta_mass), answers, reports)
+        reports = position if self._are_all else self.members[position]
+        if self.delta_mass:  # each is the answer itself with this probability
+            is_told = source(len(answers)) < np.uint64(self.delta_mass)
+            reports = np.where(is_told, answers, reports)
         return reports
 
+    def _positions(self, letters: Codes, firsts: NDArray[np.uint16], source: Source) -> Codes:
+        """Draw positions of members, from 16 bits each; rows that these leave undecided draw the
+        others.
+        """
+        others = len(self.members) - 1
+        # The first values keep, the next one has what is left of the mass, and the others have
+        # equal numbers of values for each other member, and an undecided rest.
+        keeping, later = divmod(self.truth_mass, 1 << (BITS - FIRST))
+        each = (LAST - keeping) // others
+        position = np.empty(len(letters), np.int64)
+        undecided = np.empty(len(letters), np.int64)
+        late = undecided[
+            : respond_early(letters, firsts, keeping, each, others, position, undecided)
+        ]
+        is_replaced = np.ones(len(late), bool)
+        between = np.flatnonzero(firsts[late] == keeping)
+        is_replaced[between] = source(len(between)) >> np.uint64(FIRST) >= np.uint64(later)
+        replaced = late[is_replaced]
+        other = uniform_below(others, len(replaced), source)
+        position[late] = letters[late]
+        position[replaced] = other + (other >= letters[replaced])
+        return position
 
-class GeometricSampler(Sampler):
+    @cached_property
+    def _are_all(self) -> bool:
+        """Whether every answer is a member, in the same order."""
+        same = np.arange(len(self.inputs))
+        return np.array_equal(self.members, same) and np.array_equal(self.member_index, same)
+
+
+class GeometricSampler(ChunkSampler):
     r"""Two-sided geometric noise, clamped to the path ``0 .. n-1``, then remapped.
 
     .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|},
@@ -193,7 +223,7 @@ class GeometricSampler(Sampler):
         return np.asarray(self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)])
 
 
-class TableSampler(Sampler):
+class TableSampler(ChunkSampler):
     """Draws from the alias tables of an exactly private mechanism, for families without a
     matrix-free sampler.
     """

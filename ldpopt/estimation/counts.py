@@ -30,6 +30,7 @@ from ldpopt.estimation.reports import (
     counted,
     no_names,
     report_weights,
+    tally,
 )
 from ldpopt.estimation.tallies import Tallies
 from ldpopt.foundation.documents import Entry, reading_json
@@ -580,7 +581,7 @@ class ListedSource(ReportSource):
     def _counts_of_positions(self, reports: Int, weights: Float | None) -> Counts:
         size = len(self.mechanism.outputs)
         if weights is None:
-            seen = np.bincount(reports, minlength=size).astype(np.int64)
+            seen = tally(reports, size)
             return self._counts(seen, seen, len(reports))
         values, squares = (
             np.bincount(reports, power, minlength=size) for power in (weights, weights**2)

@@ -30,6 +30,7 @@ from ldpopt.foundation.numbers import (
     short_repr,
 )
 from ldpopt.mechanism.files import require_drawn_by, require_origin_of
+from ldpopt.native import count_codes
 from ldpopt.tables.coding import (
     MISSING,
     TREATMENTS,
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
 
 ALL = None  # the group of all people
+MOST_TALLIED = 1 << 12  # positions whose counts fit in the cache four times
+TURNS = 4  # counts for each position, as in native/counts.c
 
 
 def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.int64] | None:
@@ -98,15 +101,28 @@ def codes_in(
         labels = reports.to_list() if hasattr(reports, "to_list") else reports
         if not isinstance(labels, Iterable):
             labels = listed_items(labels, "reports")  # which refuses them
-        positions = codes(labels, alphabet, "report")
+        positions = codes(labels, alphabet, "report")  # of which none is missing
+        return positions, np.broadcast_to(np.True_, len(positions))
     if not len(positions) or positions.min() > MISSING:
-        return positions, np.ones(len(positions), dtype=np.bool_)
+        return positions, np.broadcast_to(np.True_, len(positions))
     if missing == "refuse":
         absent = MissingAnswers("the reports", "report")
         absent.add(positions, 0)
         absent.require_none()
     there = positions != MISSING
     return positions[there], there
+
+
+def tally(positions: Codes, size: int) -> NDArray[np.int64]:
+    """Count positions below a size, as `numpy.bincount` does, which takes longer for small ones."""
+    if size > MOST_TALLIED:
+        return np.bincount(positions, minlength=size).astype(np.int64, copy=False)
+    counts = np.zeros((TURNS, size + 1), np.int64)  # and a place for those that are none
+    count_codes(np.ascontiguousarray(positions, np.int64), counts)
+    if counts[:, size].any():
+        raise ValueError(f"a position is not below {size}")
+    found: NDArray[np.int64] = counts[:, :size].sum(axis=0)
+    return found
 
 
 def count_frame(

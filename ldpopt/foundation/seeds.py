@@ -6,7 +6,9 @@ therefore mixed with a number of the project and with the purpose of the draws: 
 else's generator repeats here, and no two purposes share one.
 """
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
@@ -39,6 +41,22 @@ def generator_of(
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(None if rng is None else _mixed(rng, purpose, part))
+
+
+@contextmanager
+def words_of(
+    rng: Random,
+) -> Iterator[tuple[int, int]]:
+    """The C function by which a generator draws a word of 64 bits, and the state that it takes, as
+    addresses; nobody else draws from the generator meanwhile.
+    """
+    bits: Any = generator_of(rng).bit_generator
+    interface = bits.ctypes
+    with bits.lock:
+        yield (
+            ctypes.cast(interface.next_uint64, ctypes.c_void_p).value or 0,
+            interface.state_address,
+        )
 
 
 def seed_of(rng: Random, purpose: Purpose = Purpose.REPORTS) -> np.random.SeedSequence:

@@ -14,7 +14,7 @@ from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.likelihood import likelihood_p_value
-from ldpopt.estimation.reports import codes_in, counted
+from ldpopt.estimation.reports import codes_in, counted, tally
 from ldpopt.foundation.labels import Names, label_array
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.frequencies.protocol import FrequencyProtocol
@@ -95,6 +95,8 @@ class RandomizedResponse(FrequencyProtocol, published=True):
         if seen is not None:
             return seen, int(seen.sum())
         positions, _ = codes_in(reports, self.inputs)
+        if weights is None:
+            return tally(positions, len(self.inputs)), len(positions)
         return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)
 
     def p_value(self, counts: Counts) -> float:

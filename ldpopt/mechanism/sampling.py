@@ -15,7 +15,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation import seeds
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, positions, real_array, short_repr
-from ldpopt.native import choose_early, choose_reports
+from ldpopt.native import choose_early, choose_reports, draw_reports
 
 BITS = 53  # bits of a word, and of a mass: a multiple of 2**-53 is its own integer mass
 MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
@@ -26,7 +26,9 @@ CHUNK = 1 << 15
 # each time in processes with a fixed threshold of trimming, such as workers of Dask, and a page
 # fault costs as much as sixty draws (benchmarks/cluster.py).
 PIECE = 1 << 13
-FIRST = 16  # bits of a word that are drawn first, if they come from the system
+# bits of a word up to which a generator of numpy draws 32; of longer ones it takes the first of 64
+NARROW = 32
+FIRST = 16  # bits of a word that are read first; of the system, they are drawn first
 # bits of a number of cells up to which the first bits leave few words undecided, at most 1 of 16
 MOST_EARLY = 12
 EARLY_PIECE = 1 << 14  # rows that draw their first bits at once
@@ -216,9 +218,12 @@ class AliasTable:
         """Draw as `draw`, as numbers of 32 bits, which tables take as they are."""
         # The system's words are used as they come, without a shifted copy.
         dropped = 64 - self.bits if rng is None else 0
-        source = whole_words(rng, self.bits + dropped)
         rows = read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int32)
+        if rng is not None and self._is_early and self.bits > NARROW:
+            self._draw_with_seed(rows, rng, drawn)
+            return drawn
+        source = whole_words(rng, self.bits + dropped)
         draw = self._draw_early if rng is None and self._is_early else None
         for part in chunks(len(rows), PIECE if draw is None else EARLY_PIECE):
             if draw is not None:
@@ -241,6 +246,15 @@ class AliasTable:
         cells = np.arange(1 << self._cell_bits)
         table = np.where(is_full, cells, edge << 16 | self.alias)
         return np.ascontiguousarray(table, dtype=np.uint32)
+
+    def _draw_with_seed(self, rows: Counts, rng: Random, drawn: Places) -> None:
+        """Write the outputs of rows from the words of a generator, of which few need more than 16
+        bits.
+        """
+        tables = self.threshold, self._early
+        shifts = 64 - self.bits, self._low_bits, FIRST - self._cell_bits
+        with seeds.words_of(rng) as generator:
+            draw_reports(np.ascontiguousarray(rows), *tables, *shifts, *generator, drawn)
 
     def _draw_early(self, rows: Counts, drawn: Places) -> None:
         """Write the outputs of rows from 16 bits of the system each; rows that these leave
@@ -302,8 +316,15 @@ def whole_words(rng: Random, bits: int = 64) -> Callable[[int], Words]:
     # A power of two divides the generator's range, so no word is ever rejected and all are equally
     # likely.
     generator = seeds.generator_of(rng)
-    last = (1 << bits) - 1
-    return lambda size: generator.integers(0, last, size, np.uint64, endpoint=True)
+    drawn = bits if bits <= NARROW else 64
+    last = (1 << drawn) - 1
+
+    def draw(size: int) -> Words:
+        words = generator.integers(0, last, size, np.uint64, endpoint=True)
+        words >>= np.uint64(drawn - bits)
+        return words
+
+    return draw
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:

@@ -338,6 +338,11 @@ find_texts = Loop(
 write_fields = Loop(
     "write_fields: codes i4[columns, rows]; begin i8[fields+1]; text u1[bytes]; out u1[room]!"
 )
+read_fields = Loop(
+    "read_fields: text u1[bytes]; separator i8; places i4[columns]; keys i8[wanted, sizes]!; "
+    "slots i4[wanted, size]!; known i8[wanted]!; ends i8[wanted, texts+1]!; "
+    "pool u1[wanted, room]!; found i4[wanted, rows]!"
+)
 
 # draws.c
 choose_reports = Loop(
@@ -347,4 +352,21 @@ choose_reports = Loop(
 choose_early = Loop(
     "choose_early: codes i8[count]; firsts u2[count]; table u4[rows, cells]; low_bits i8; "
     "found i4[count]!; undecided i8[count]!"
+)
+draw_reports = Loop(
+    "draw_reports: codes i8[count]; threshold i8[rows, cells]; table u4[rows, cells]; dropped i8; "
+    "low_bits i8; first_bits i8; next address; state address; found i4[count]!"
+)
+
+# counts.c
+count_codes = Loop("count_codes: codes i8[count]; counts i8[turns, places]!")
+
+# responses.c
+draw_responses = Loop(
+    "draw_responses: answers i8[count]; index i8[inputs]; members i8[k]; truth i8; is_uniform i8; "
+    "delta i8; next address; state address; other i8[piece]!; found i8[count]!"
+)
+respond_early = Loop(
+    "respond_early: own i8[count]; firsts u2[count]; keeping i8; each i8; others i8; "
+    "found i8[count]!; undecided i8[count]!"
 )

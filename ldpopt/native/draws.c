@@ -2,6 +2,8 @@
    the others stay below its threshold or take its alias. One pass, without temporary arrays. */
 #include "loops.h"
 
+enum { AHEAD = 32 };  /* rows whose entries of the table are asked for before they are read */
+
 /* One of two numbers without a branch, which nobody could foresee. */
 static inline uint32_t choice(int is_first, uint32_t first, uint32_t second) {
     uint32_t mask = 0 - (uint32_t)(is_first != 0);
@@ -31,6 +33,8 @@ EXPORT int64_t choose_early(int64_t count, int64_t rows, int64_t cells, const in
     uint32_t low_mask = ((uint32_t)1 << low_bits) - 1;
     int64_t late = 0;
     for (int64_t i = 0; i < count; i++) {
+        int64_t ahead = smaller(i + AHEAD, count - 1);
+        PREFETCH(table + codes[ahead] * cells + (firsts[ahead] >> low_bits));
         uint32_t first = firsts[i], cell = first >> low_bits, low = (first & low_mask) << 1 | 1;
         uint32_t entry = table[codes[i] * cells + cell], edge = entry >> 16;
         found[i] = (int32_t)choice(low < edge, cell, entry & 0xFFFF);
@@ -38,4 +42,33 @@ EXPORT int64_t choose_early(int64_t count, int64_t rows, int64_t cells, const in
         late += low == edge;
     }
     return late;
+}
+
+/* The same from words of 64 bits of a generator, whose lowest ones are dropped: the first 16 bits of a word decide
+   nearly always, by the table, which is smaller than the thresholds. Codes and reports are those of choose_reports. */
+EXPORT int64_t draw_reports(int64_t count, int64_t rows, int64_t cells, const int64_t *codes, const int64_t *threshold,
+                            const uint32_t *table, int64_t dropped, int64_t low_bits, int64_t first_bits, void *next,
+                            void *state, int32_t *found) {
+    uint64_t low_mask = ((uint64_t)1 << low_bits) - 1;
+    uint32_t first_mask = ((uint32_t)1 << first_bits) - 1;
+    uint64_t words[AHEAD];
+    (void)rows;
+    for (int64_t begin = 0; begin < count; begin += AHEAD) {
+        int64_t few = smaller(AHEAD, count - begin);
+        const int64_t *code = codes + begin;
+        for (int64_t i = 0; i < few; i++) {
+            words[i] = ((uint64_t (*)(void *))next)(state);
+            PREFETCH(table + code[i] * cells + (int64_t)(words[i] >> (48 + first_bits)));
+        }
+        for (int64_t i = 0; i < few; i++) {
+            uint32_t first = (uint32_t)(words[i] >> 48), cell = first >> first_bits;
+            uint32_t low = (first & first_mask) << 1 | 1;
+            int64_t place = code[i] * cells + cell;
+            uint32_t entry = table[place], edge = entry >> 16;
+            int is_below = low < edge;
+            if (low == edge) is_below = (int64_t)(words[i] >> dropped & low_mask) < threshold[place];
+            found[begin + i] = (int32_t)choice(is_below, cell, entry & 0xFFFF);
+        }
+    }
+    return 0;
 }

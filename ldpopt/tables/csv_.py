@@ -14,14 +14,14 @@ from ldpopt.foundation import optional
 from ldpopt.native import write_fields
 from ldpopt.tables.coding import TextRows, Texts, is_text
 from ldpopt.tables.csv_format import Recoded, csv_format
+from ldpopt.tables.plain_csv import BLOCK, MARK, QUOTE, PlainFields
 from ldpopt.tables.vectors import places_of
 
-BLOCK = 1 << 22  # bytes per batch
 PADDING = 16  # bytes after texts and lines, as in native/texts.c
 MOST_ROOM = 1 << 26  # bytes for the lines of a batch without a look at their lengths
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
-_has_read = False  # whether a thread of pyarrow read a table
-QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
+_has_read = False  # whether a table was read, maybe by a thread of pyarrow
+BREAKS = b"\r\n"
 
 
 def has_read() -> bool:
@@ -95,10 +95,25 @@ class CsvRows(TextRows):
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones
         as text.
         """
-        pa, arrow = optional.pyarrow, optional.pyarrow_csv
         global _has_read
+        before = 0
+        _has_read = True  # also without a thread: Python's end takes a tenth of a second
+        if coded and not kept:
+            plain = PlainFields(len(self.columns), list(dict.fromkeys(coded)), self._separator)
+            yield from plain.batches(self._body)
+            if plain.is_done:
+                self._require_encoded()
+                return
+            before = plain.rows
+        yield from self._batches_of_arrow(coded, kept, before)
+
+    def _batches_of_arrow(
+        self, coded: Sequence[int], kept: Sequence[int], before: int
+    ) -> Iterator[list[optional.pyarrow.Array]]:
+        """Yield columns as `batches`, after some rows that were read before."""
+        pa, arrow = optional.pyarrow, optional.pyarrow_csv
         names = list(map(str, range(len(self.columns))))
-        last = 1
+        last = 1 + before
         bad: list[Any] = []
         why = ""
 
@@ -110,7 +125,6 @@ class CsvRows(TextRows):
         labels = dict.fromkeys(
             (names[position] for position in coded), pa.dictionary(pa.int32(), pa.string())
         )
-        _has_read = True
         try:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),
@@ -135,7 +149,7 @@ class CsvRows(TextRows):
         # Outside the block: the error of arrow quotes the row, and would be shown as the cause.
         self._require_encoded()
         if why and not self._body.is_empty:
-            raise self._error(why, bad, last)
+            raise self._error(why, bad, last, before)
         if self._body.quotes % 2:
             raise _no_csv("a quotation mark is not closed", self.name)
 
@@ -154,12 +168,12 @@ class CsvRows(TextRows):
             do=f"quote {named} and line breaks",
         )
 
-    def _error(self, why: str, bad: list[Any], last: int) -> ModelFileError:
+    def _error(self, why: str, bad: list[Any], last: int, before: int) -> ModelFileError:
         """Error for a table that pyarrow cannot read: its message, its invalid rows, the last row
-        before it.
+        before it, and how many rows arrow has not seen.
         """
         if bad:
-            return self._wrong_number(bad[0].actual_columns, bad[0].number + 1)
+            return self._wrong_number(bad[0].actual_columns, bad[0].number + 1 + before)
         if "straddling" in why:
             problem = f"a line has {BLOCK:,} characters or more"
             do = "pass a table with line breaks, and close all quotes"
@@ -167,7 +181,7 @@ class CsvRows(TextRows):
                 problem, code="long-line", where=f"{self.name}, after row {last}", do=do
             )
         row = why.partition("Row #")[2].partition(":")[0]
-        where = f"{self.name}, row {int(row) + 1}" if row.isdigit() else self.name
+        where = f"{self.name}, row {int(row) + 1 + before}" if row.isdigit() else self.name
         return _no_csv(
             "not UTF-8 text" if "UTF8" in why else why if shows_values() else "it cannot be read",
             where,
@@ -181,14 +195,17 @@ class _Body:
 
     def __init__(self, beginning: bytes, stream: IO[bytes]) -> None:
         self._held, self._stream = beginning, stream
+        self._again: list[bytes] = []
         self.quotes = beginning.count(QUOTE)
         self.is_empty = True
 
     def read(self, size: int) -> bytes:
         """Read some bytes; none at the end of the stream."""
+        if self._again:
+            return self._again.pop(0)
         while True:
             data = self._stream.read(size)
-            self.quotes += data.count(QUOTE)
+            self.quotes += data.count(QUOTE) if QUOTE in data else 0
             text = self._held + data
             # only line breaks are held back; without data, at the end, they are left out
             lines = text.rstrip(BREAKS)
@@ -196,6 +213,10 @@ class _Body:
             if lines or not data:
                 self.is_empty &= not lines
                 return lines
+
+    def put_back(self, *parts: bytes) -> None:
+        """Take what the next calls of `read` return."""
+        self._again = list(parts)
 
     def close(self) -> None:
         """Leave the stream open for its owner."""

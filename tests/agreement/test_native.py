@@ -3,6 +3,7 @@ compiler."""
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, load_script, refused, thorough_or
 from ldpopt import native
+from ldpopt.estimation.reports import tally
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.threads import max_product
 from ldpopt.mechanism import sampling
+from ldpopt.mechanism.exact_draws import uniform_below
 
 ROOT = Path(__file__).parents[2]
 
@@ -184,6 +187,95 @@ def test_the_first_bits_decide_as_the_whole_word(n, m, bits, seed):
         assert table.draw(rows).tolist() == table.choose(rows, words).tolist()
 
 
+@cases(40)
+@given(st.integers(1, 9), st.integers(2, 70), st.integers(17, 62), st.integers(0, 10**6))
+def test_the_words_of_a_generator_decide_as_the_whole_word(n, m, bits, seed):
+    rng = np.random.default_rng(seed)
+    table = sampling.AliasTable(sampling.round_rows(rng.dirichlet(np.ones(m) / 2, n), bits), bits)
+    rows = rng.integers(n, size=500)
+    low = bits - max(1, (m - 1).bit_length())
+    cells = rng.integers(1 << (bits - low), size=500)
+    near = table.threshold[rows, cells] + rng.integers(-2, 3, 500)  # many need all of their bits
+    words = (cells << low) + np.clip(near, 0, (1 << low) - 1)
+    words[::2] = rng.integers(1 << bits, size=250)
+    given_words = iter([word << (64 - bits) | 1 for word in words.tolist()])
+    draw = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(lambda _: next(given_words))
+    address = ctypes.cast(draw, ctypes.c_void_p).value
+    tables = table.threshold, table._early
+    drawn = np.empty(500, np.int32)
+    native.draw_reports(rows, *tables, 64 - bits, low, 16 - bits + low, address, None, drawn)
+    assert drawn.tolist() == table.choose(rows, words).tolist()
+
+
+@pytest.mark.parametrize("bits", [1, 20, 31, 32, 33, 40, 53, 62])
+@pytest.mark.parametrize("kind", ["PCG64", "MT19937", "SFC64", "Philox"])
+def test_a_generator_draws_the_same_words_in_every_way(bits, kind):
+    """Its integers below 2^bits, the words of a source, and those that a table reads."""
+    one, two, three, four = (np.random.Generator(getattr(np.random, kind)(5)) for _ in range(4))
+    one.random(3, np.float32)  # half of a word is left over, and stays so
+    two.random(3, np.float32)
+    words = one.integers(0, (1 << bits) - 1, 99, np.uint64, endpoint=True)
+    assert sampling.whole_words(two, bits)(99).tolist() == words.tolist()
+    assert one.random(3, np.float32).tolist() == two.random(3, np.float32).tolist()
+    masses = sampling.round_rows(np.array([[0.5, 0.2, 0.3], [0.1, 0.2, 0.7]]), max(bits, 2))
+    table = sampling.AliasTable(masses, max(bits, 2))
+    rows = np.arange(99) % 2
+    wanted = table.choose(rows, sampling.whole_words(three, table.bits)(99))
+    assert table.draw(rows, rng=four).tolist() == wanted.tolist()
+    assert three.random() == four.random()
+
+
+@cases(40)
+@given(
+    st.sampled_from([1, 2, 3, 7, 1500, 2047, 2048, 2049, 10**6]),
+    st.integers(1, 9),
+    st.integers(0, 10**6),
+)
+def test_words_that_are_refused_are_drawn_again_in_turn(k, piece, seed):
+    """As `uniform_below` does; many of the words are near the limits."""
+    rng = np.random.default_rng(seed)
+    total = 1 << 53
+    bounds = [bound for bound in (k, k - 1) if bound > 1]
+    near = [
+        0,
+        1,
+        total - 1,
+        *(total - total % bound + step for bound in bounds for step in (-1, 0)),
+    ]
+    near += [
+        -(-total * j // bound) for bound in bounds for j in rng.integers(bound, size=4).tolist()
+    ]
+    words = [near[at] % total for at in rng.integers(len(near), size=2000)]
+    words += rng.integers(total, size=2000).tolist()
+    index = rng.integers(-1, k, size=5)
+    members = rng.permutation(k)
+    answers = rng.integers(5, size=20)
+    truth = total // 2 + 3
+    left = iter(words)
+
+    def source(size):
+        return np.array([next(left) for _ in range(size)], np.uint64)
+
+    wanted = []
+    for start in range(0, 20, piece):
+        own = index[answers[start : start + piece]]
+        position = uniform_below(k, len(own), source)
+        if k > 1:
+            other = uniform_below(k - 1, len(own), source)
+            other += other >= own
+            kept = source(len(own)) < truth
+            position = np.where(own >= 0, np.where(kept, own, other), position)
+        wanted += members[position].tolist()
+    again = iter(words)
+    draw = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(lambda _: next(again) << 11 | 7)
+    found = np.empty(20, np.int64)
+    address = ctypes.cast(draw, ctypes.c_void_p).value
+    room = np.empty(piece, np.int64)
+    native.draw_responses(answers, index, members, truth, 0, 0, address, None, room, found)
+    assert found.tolist() == wanted
+    assert list(again) == list(left)
+
+
 @pytest.mark.parametrize("bits", [17, 18])
 def test_all_words_of_few_bits_have_the_masses(bits):
     masses = np.array([[5, (1 << bits) - 12, 7], [0, 1 << bits, 0]])
@@ -219,6 +311,18 @@ def test_texts_are_found_by_hashes(labels, seed):
         assert codes(narrow, labels, "answer").tolist() == [known[t] for t in narrow.tolist()]
     with refused("unknown-label"):
         codes(np.append(texts, "c"), labels, "answer")
+
+
+@pytest.mark.parametrize("size", [1, 2, 16, 1 << 12, (1 << 12) + 1])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 1000])
+def test_positions_are_counted(size, count):
+    positions = np.random.default_rng(count).integers(size, size=2 * count)
+    for each in (positions[:count], positions[::2], positions.astype(np.int32)[::-1]):
+        wanted = np.bincount(each, minlength=size)
+        assert tally(each, size).tolist() == wanted.tolist()
+    for wrong in (-1, size, 1 << 62):
+        with pytest.raises(ValueError, match="position"):
+            tally(np.append(positions, wrong), min(size, 1 << 12))
 
 
 @cases(30)

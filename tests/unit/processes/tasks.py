@@ -13,16 +13,21 @@ def square(x: int) -> int:
 
 
 def deadly(x: int) -> int:
-    """Kills its worker at 30, each time with a line in a file, and once at 31."""
-    if x == 30:
-        with open("deaths", "a") as stream:
-            stream.write("dead\n")
+    """Kills its worker at 30, and once at 31."""
     if x == 30 or (x == 31 and not os.path.exists("died")):
         if x == 31:
             open("died", "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.01)
     return x
+
+
+def counted_death(x: int) -> int:
+    """As `deadly`, with a line in a file for each try of 30."""
+    if x == 30:
+        with open("deaths", "a") as stream:
+            stream.write("dead\n")
+    return deadly(x)
 
 
 def picky(x: int) -> int:

@@ -89,7 +89,7 @@ def test_a_point_is_given_up_after_the_third_worker_that_died_at_it_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = run(tasks.deadly, {29: 29, 30: 30}, RunOptions(jobs=2))
+    found = run(tasks.counted_death, {29: 29, 30: 30}, RunOptions(jobs=2))
     assert isinstance(found.results[30], Lost)
     assert (tmp_path / "deaths").read_text().split() == ["dead"] * 3
 
