@@ -1,7 +1,7 @@
 """Problem: inputs and their prior, the utility of reports, and the required privacy."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -170,6 +170,17 @@ class Problem(HasFacts):
     def is_trivial(self) -> bool:
         """Whether there is only one input, so that every channel is private."""
         return len(self.inputs) == 1
+
+
+def with_privacy(problem: Problem, privacy: Notion) -> Problem:
+    """The same problem with another notion, which is checked; no other part is read again."""
+    changed = object.__new__(Problem)
+    for part in fields(Problem):
+        object.__setattr__(changed, part.name, getattr(problem, part.name))
+    require_notion(privacy)
+    object.__setattr__(changed, "privacy", privacy.bound_to(problem.prior, problem.inputs))
+    changed.privacy.check(problem.inputs, problem.outputs)
+    return changed
 
 
 def _stated(labels: Sequence[Hashable] | None, kind: str) -> Labels | None:

@@ -33,7 +33,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.plain import plain
 from ldpopt.problem.prior import read_priors
-from ldpopt.problem.problem import Problem
+from ldpopt.problem.problem import Problem, with_privacy
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, count_of, run
 from ldpopt.processes.run import RunOptions
@@ -438,7 +438,9 @@ class Grid:
         case = self.cases[point.case].problem
         prior = self.priors[point.prior]
         privacy = with_epsilon(case.privacy, self.budgets[point.budget])
-        return replace(case, privacy=privacy, prior=case.prior if prior is None else prior)
+        if prior is None:
+            return with_privacy(case, privacy)
+        return replace(case, privacy=privacy, prior=prior)
 
     def solved(self, point: GridPoint, result: SweepRow | Lost) -> SweepRow:
         """The row of a point, also of one that was given up."""

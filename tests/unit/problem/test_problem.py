@@ -27,6 +27,7 @@ from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.problem.plain import from_plain, plain
+from ldpopt.problem.problem import with_privacy
 
 PURE = PureLDP(1.0)
 HALF = [0.5, 0.5]
@@ -410,3 +411,21 @@ def test_a_plain_channel_is_audited_in_the_order_of_the_distance():
         MetricDP(1.0, uneven).audit(pd.DataFrame(channel))
     with refused("labels"):
         MetricDP(1.0, [dict(row) for _, row in uneven.iterrows()])
+
+
+def test_another_notion_is_checked_and_nothing_of_the_first_one_is_kept() -> None:
+    """What a sweep changes from point to point is all that is read again."""
+    first = Problem({"no": 0.3, "yes": 0.7}, "identity", PureLDP(1.0))
+    assert first.ties() is first.definition()
+    other = with_privacy(first, PureLDP("log(3)"))
+    same = replace(first, privacy=PureLDP("log(3)"))
+    for part in ("inputs", "outputs", "objective", "constraints", "privacy"):
+        assert getattr(other, part) == getattr(same, part)
+    assert np.array_equal(other.prior, first.prior)
+    assert np.array_equal(other.utility.matrix, first.utility.matrix)
+    ties = other.ties()
+    assert ties is not None
+    assert ties.budget == PureLDP("log(3)").epsilon
+    with refused("unknown-label"):
+        with_privacy(first, GraphDP(1.0, nx.path_graph(3)))
+    assert first.privacy == PureLDP(1.0)
