@@ -257,7 +257,7 @@ def test_a_channel_is_never_called_unbounded(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         Highs, "solve", lambda self, program, **_: Outcome(Status.UNBOUNDED, "unbounded")
     )
-    answer = lo.solve(lo.Problem(HALF, "identity", PURE))
+    answer = lo.solve(lo.Problem(HALF, "identity", PURE), solver="highs")
     assert answer.status is not Status.UNBOUNDED
     assert any(
         "a channel's entries are at most 1" in text for text in (*answer.notes, answer.raw_status)

@@ -191,7 +191,7 @@ from ldpopt.errors import SolverNotFoundError
 assert recheck(Certificate.load("proof.json")).is_same
 print("holds")
 try:
-    solve(Problem([0.5, 0.5], "identity", PureLDP(1.0)))
+    solve(Problem([0.5, 0.5], "identity", PureLDP(1.0)), solver="highs")
 except SolverNotFoundError:
     print("no solver", file=sys.stderr)
 """
