@@ -55,13 +55,15 @@ def _each_design_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantiles, "design", design_once)
 
 
-# Where brackets are wide nearly each pilot has one of its own: several surveys follow it.
+# A ratio of the errors of 200 surveys has a relative error of .14: bounds are two of these below
+# the ratios of longer runs, 2.9 and 3.2. Where brackets are wide nearly each pilot has one of its own:
+# several surveys follow it.
 @pytest.mark.usefixtures("_each_design_once")
 @pytest.mark.parametrize(
     ("name", "gain", "pilots"),
     [
-        ("smooth", 2.5, 200),
-        ("exponential", 3.0, 200),
+        ("smooth", 2.1, 200),
+        ("exponential", 2.3, 200),
         ("uniform", 0.8, 25),
         ("humps", 0.8, 25),
         ("steps", 1.2, 25),
