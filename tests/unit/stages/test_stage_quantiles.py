@@ -56,8 +56,8 @@ def _each_design_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # A ratio of the errors of 200 surveys has a relative error of .14: bounds are two of these below
-# the ratios of longer runs, 2.9 and 3.2. Where brackets are wide nearly each pilot has one of its own:
-# several surveys follow it.
+# the ratios of longer runs, 2.9 and 3.2. Where brackets are wide nearly each pilot has one of its
+# own: several surveys follow it.
 @pytest.mark.usefixtures("_each_design_once")
 @pytest.mark.parametrize(
     ("name", "gain", "pilots"),
