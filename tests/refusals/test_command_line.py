@@ -39,7 +39,7 @@ REFUSED = {
     "check prior.toml": 'weights = {"a" = 0.3, ...}',
     "check binary.toml": "binary.toml:1",
     "compare missing.toml": "do: check the path",
-    "solve coin.toml --solver nobody": "name one of auto, cbc, cvxpy, highs, interior",
+    "solve coin.toml --solver nobody": "name one of auto, cbc, columns, cvxpy, highs, interior",
     "solve coin.toml --solver cvxpy:nobody": "cvxpy has no solver 'NOBODY' here",
     "design coin.toml": "add [workload]",
     "design missing.toml": "do: check the path",
