@@ -14,6 +14,7 @@ program that ldpopt gives to it, and ends with point and multipliers.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -253,7 +254,9 @@ def page(
 ) -> str:
     """The page as Markdown; figures of a missing checkout are dashes."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load} at the end."
+    today = datetime.date.today().isoformat()
+    python = platform.python_version()
+    machine = f"{today}, Python {python}, {os.cpu_count()} cores, load {load} at the end."
     lines = [TITLE.format(machine=machine, rounds=rounds, heads=" | ".join(HEADS))]
     for name in names:
         old = ms.get(("before", "case", name))
