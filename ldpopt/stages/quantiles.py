@@ -71,8 +71,8 @@ def quantile(
     Notes
     -----
     Against one survey by the best design for all shares, at epsilon 1 with 64 answers and 40 000
-    people: about 2.9 times fewer people for a smooth distribution, 3.2 for an exponential one, 1.0
-    to 2.3 for others (simulated; docs, "Two stages").
+    people: 2.8 times fewer people for a smooth distribution, 3.0 for an exponential one, 1.0 to 2.7
+    for others (simulated; docs, "Two stages").
 
     Examples
     --------

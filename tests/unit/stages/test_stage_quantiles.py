@@ -55,22 +55,25 @@ def _each_design_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantiles, "design", design_once)
 
 
-# A ratio of the errors of 200 surveys has a relative error of .14: bounds are two of these below
-# the ratios of longer runs, 2.9 and 3.2. Where brackets are wide nearly each pilot has one of its
-# own: several surveys follow it.
+# The smooth law saves 2.8 (3600 surveys), the exponential one 3.0 (1400). The ratio of the errors of
+# 600 surveys has a relative error of .1, and other draws on other processors, where designs differ
+# in their last digits. Where brackets are wide nearly each pilot has one of its own: several surveys
+# follow it.
 @pytest.mark.usefixtures("_each_design_once")
 @pytest.mark.parametrize(
-    ("name", "gain", "pilots"),
+    ("name", "gain", "surveys", "pilots"),
     [
-        ("smooth", 2.1, 200),
-        ("exponential", 2.3, 200),
-        ("uniform", 0.8, 25),
-        ("humps", 0.8, 25),
-        ("steps", 1.2, 25),
+        ("smooth", 2.1, 600, 600),
+        ("exponential", 2.3, 600, 600),
+        ("uniform", 0.8, 200, 25),
+        ("humps", 0.8, 200, 25),
+        ("steps", 1.2, 200, 200),
     ],
 )
-def test_fewer_people_and_coverage(name: str, gain: float, pilots: int, prefix: lo.Design) -> None:
-    repeats = 200 if THOROUGH else 5
+def test_fewer_people_and_coverage(
+    name: str, gain: float, surveys: int, pilots: int, prefix: lo.Design
+) -> None:
+    repeats = surveys if THOROUGH else 5
     law = LAWS[name] / LAWS[name].sum()
     true = median_of(law)
     rng = np.random.default_rng(7)
