@@ -55,10 +55,10 @@ def _each_design_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantiles, "design", design_once)
 
 
-# The smooth law saves 2.8 (3600 surveys), the exponential one 3.0 (1400). The ratio of the errors of
-# 600 surveys has a relative error of .1, and other draws on other processors, where designs differ
-# in their last digits. Where brackets are wide nearly each pilot has one of its own: several surveys
-# follow it.
+# The smooth law saves 2.8 (3600 surveys), the exponential one 3.0 (1400). The ratio of the errors
+# of 600 surveys has a relative error of .1, and other draws on other processors, where designs
+# differ in their last digits. Where brackets are wide nearly each pilot has one of its own:
+# several surveys follow it.
 @pytest.mark.usefixtures("_each_design_once")
 @pytest.mark.parametrize(
     ("name", "gain", "surveys", "pilots"),
