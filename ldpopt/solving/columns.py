@@ -24,6 +24,9 @@ from ldpopt.solving.formulation import worst_case_utility
 
 EXCHANGES = 100  # largest number of exchanges, for each row of the basis
 ROUND = 4000  # exchanges after which the inverse of the basis is computed anew
+# Largest number of operations of a round, about a second: only between rounds a deadline is read,
+# and Ctrl-C heard
+ROUND_OPERATIONS = 1e9
 # A column enters if its gain is above this share of the largest cost, for each input
 TOLERANCE = 1e-14
 # Row sums are raised by up to this much, each by another number: of the many bases of one vertex
@@ -145,12 +148,14 @@ class ColumnBasis:
     def solve(self, most: int, deadline: Deadline) -> tuple[Status, str]:
         """Exchange columns until a new inverse shows that none has a gain."""
         total = 0
+        operations = len(self.output) ** 2 + self.statement.gains.size  # of an exchange
+        in_round = min(ROUND, max(1, int(ROUND_OPERATIONS / operations)))
         while total < most and not deadline.is_over:
             self.invert()
-            now = min(most - total, ROUND)
+            now = min(most - total, in_round)
             done = self.exchange(now)
             if done > now:
-                return Status.FAILED, f"no column can leave after {total} exchanges"
+                return Status.FAILED, "a column has a gain, but none can leave"
             if not done:
                 return Status.OPTIMAL, f"{total} exchanges of columns"
             total += done

@@ -217,3 +217,22 @@ def test_inaccurate_multipliers_are_replaced_by_those_of_the_whole_program(monke
     answer = lo.solve(problem)
     assert answer.solver == "highs (compact)"
     assert lo.certify(answer).relative_gap < 1e-12
+
+
+def test_a_round_of_a_large_problem_is_short_enough_for_a_deadline(monkeypatch):
+    program = formulate(random_problem(lo.PureLDP(1.0), 12, rng=5))
+    whole = find("columns").solve(program)
+    rounds = []
+    usual = columns.exchange_columns
+
+    def counted(*arguments):
+        rounds.append(arguments[-2])
+        return usual(*arguments)
+
+    monkeypatch.setattr(columns, "exchange_columns", counted)
+    monkeypatch.setattr(columns, "ROUND_OPERATIONS", 5 * (12 * 12 + 12 * 12))
+    short = find("columns").solve(program)
+    assert set(rounds) == {5}
+    assert len(rounds) > 3
+    assert short.status is Status.OPTIMAL
+    assert short.row_duals == pytest.approx(whole.row_duals, abs=1e-12)

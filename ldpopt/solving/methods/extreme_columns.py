@@ -47,7 +47,7 @@ class ExtremeColumns(Method):
         outcome = solver.solve(program, time_limit=task.deadline.left)
         point = optimal_point(outcome)
         channel = None if point is None else program.structure.channel(point)
-        # an answer that proves no small gap is not better than none
+        # tried if the gap stays open; the better one of both answers is kept
         as_a_whole = partial(Direct().solve, task)
         return RawSolution(program, outcome, channel, 0, solver.name, refine=as_a_whole)
 
