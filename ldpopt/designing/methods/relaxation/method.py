@@ -19,6 +19,7 @@ from ldpopt.designing.private_columns import Staircases
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.designing.worst_case import (
+    MinimaxDesign,
     least_weight,
     minimax_optimum,
     optimize_worst_case,
@@ -214,12 +215,7 @@ def relaxed_worst_case(
         if best is not None and gap_of(dual.bound, best[1]) <= gap:
             break
         columns = _pool(cone, average, candidates, deadline)
-        least = least_weight(n, gap)
-        saddle = solve_minimax(
-            gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline
-        )
-        now = minimax_optimum(gram, columns, saddle, used=USED)
-        best = now if best is None or now[1] < best[1] else best
+        saddle, best = _saddle(gram, columns, r, gap, deadline, best)
         if gap_of(dual.bound, best[1]) <= gap or rounds == ROUNDS or deadline.is_over:
             break
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
@@ -259,13 +255,8 @@ def priced_worst_case(
     )
     columns = _pool(cone, proof, candidates, deadline)
     best: tuple[Optimum, float] | None = None
-    least = least_weight(n, gap)
     for rounds in range(1, ROUNDS + 1):
-        saddle = solve_minimax(
-            gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline
-        )
-        now = minimax_optimum(gram, columns, saddle, used=USED)
-        best = now if best is None or now[1] < best[1] else best
+        saddle, best = _saddle(gram, columns, r, gap, deadline, best)
         if gap_of(proof.bound, best[1]) <= gap or rounds == ROUNDS or deadline.is_over:
             break
         r = _symmetric(contrasts, cone, saddle.r, hints)
@@ -283,6 +274,25 @@ def priced_worst_case(
         columns = _sets(cone, units, often, used)
     assert best is not None
     return replace(best[0], rounds=rounds), best[1], proof
+
+
+def _saddle(
+    gram: Float,
+    columns: Columns,
+    r: Float,
+    gap: float,
+    deadline: Deadline,
+    best: tuple[Optimum, float] | None,
+) -> tuple[MinimaxDesign, tuple[Optimum, float]]:
+    """The saddle point on some columns, from weights ``r``, (n,), and the better one of its design
+    and the best one so far, each with its largest variance.
+    """
+    n = len(r)
+    start = 0.9 * r + 0.1 / n  # away from the boundary
+    least = least_weight(n, gap)
+    saddle = solve_minimax(gram, columns, None, start, gap=gap / 10, least=least, deadline=deadline)
+    now = minimax_optimum(gram, columns, saddle, used=USED)
+    return saddle, now if best is None or now[1] < best[1] else best
 
 
 def _pool(
