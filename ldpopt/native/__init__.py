@@ -320,6 +320,7 @@ solve_levels = Loop(
 )
 
 # simplex.c
+invert_matrix = Loop("invert_matrix: matrix f8[rows, rows]!; inverse f8[rows, rows]!")
 exchange_columns = Loop(
     "exchange_columns: gains f8[n, m]; weight f8[n]; inverse f8[rows, rows]!; level f8[rows]!; "
     "dual f8[rows]!; output i4[rows]!; ones u1[rows, n]!; b f8; tolerance f8; limit i8; held i8"

@@ -133,6 +133,38 @@ WIDE static void exchange(int64_t rows, double *restrict inverse, double *restri
     level[leaving] = moved;
 }
 
+static void swap_rows(int64_t size, double *one, double *other) {
+    for (int64_t k = 0; k < size; k++) {
+        double kept = one[k];
+        one[k] = other[k], other[k] = kept;
+    }
+}
+
+/* The inverse of a matrix, which is overwritten, by Gauss and Jordan with the largest pivot of each column; returns 1
+   if there is none in floats, else 0. The order of all operations is fixed: the libraries of linear algebra have
+   another one on each processor, and a tie of two columns would then be decided by the machine. */
+WIDE EXPORT int64_t invert_matrix(int64_t rows, double *restrict matrix, double *restrict inverse) {
+    memset(inverse, 0, (size_t)(rows * rows) * sizeof *inverse);
+    for (int64_t k = 0; k < rows; k++) inverse[k * rows + k] = 1;
+    for (int64_t c = 0; c < rows; c++) {
+        int64_t best = c;
+        for (int64_t r = c + 1; r < rows; r++)
+            if (fabs(matrix[r * rows + c]) > fabs(matrix[best * rows + c])) best = r;
+        double *from = matrix + c * rows, *to = inverse + c * rows, pivot = matrix[best * rows + c];
+        if (!(fabs(pivot) > LEAST_PIVOT * LEAST_PIVOT)) return 1;
+        if (best != c) swap_rows(rows, from, matrix + best * rows), swap_rows(rows, to, inverse + best * rows);
+        for (int64_t k = 0; k < rows; k++) from[k] /= pivot, to[k] /= pivot;
+        for (int64_t r = 0; r < rows; r++) {
+            double factor = matrix[r * rows + c];
+            if (r == c || factor == 0) continue;
+            double *row = matrix + r * rows, *result = inverse + r * rows;
+            for (int64_t k = c; k < rows; k++) row[k] -= factor * from[k];
+            for (int64_t k = 0; k < rows; k++) result[k] -= factor * to[k];
+        }
+    }
+    return 0;
+}
+
 /* Exchange columns until none has a gain above the tolerance, at most `limit` times; return the number of exchanges,
    or `limit` + 1 if a column has a gain but no row can leave.
 

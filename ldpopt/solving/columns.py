@@ -16,7 +16,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.native import exchange_columns
+from ldpopt.native import exchange_columns, invert_matrix
 from ldpopt.solvers import Outcome, Solver, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.channel_program import ChannelProgram
@@ -89,7 +89,8 @@ class ColumnBasis:
         self.output = np.concatenate([output, slacks]).astype(np.int32)
         right = statement.right_side(PERTURBATION)
         values = self._values()[:n]
-        levels = np.linalg.solve(values.T, right[:n])
+        # the matrix is (1 - b) times the identity and b everywhere
+        levels = (right[:n] - b * right[:n].sum() / (1 - b + n * b)) / (1 - b)
         by_input = (levels[:, None] * values * gains[:, output].T).sum(axis=0)
         # the input with the least value has no slack, so that all others' slacks are positive
         self.held = n + int((by_input - right[n:]).argmin())
@@ -102,35 +103,44 @@ class ColumnBasis:
             values[self.output < 0] = 0.0
         return values
 
-    def invert(self) -> None:
-        """Invert the basis, and compute the multipliers of the rows."""
+    def invert(self) -> bool:
+        """Invert the basis, and compute the multipliers of the rows; return whether it could be."""
+        # no product of matrices: its last digits, and so which of two columns is taken that are
+        # equally good, would depend on the processor
         statement = self.statement
         values = self._values()
         # of a slack any output: its values are 0
         gained = values * statement.gains.T[np.maximum(self.output, 0)]
         if statement.prior is not None:
-            self.inverse = np.asarray(np.linalg.inv(values), np.float64)
-            self.dual = self.inverse @ (gained @ statement.prior)
-            return
+            is_regular = self._invert(values)
+            self.dual = (self.inverse * (gained * statement.prior).sum(axis=1)).sum(axis=1)
+            return is_regular
         # a value minus its slack minus the worst value is 0
         n = values.shape[1]
         slack = np.flatnonzero((self.output < 0) & (self.output >= -n))
         gained[slack, -1 - self.output[slack]] = -1.0
         gained[self.held] = -1.0
-        self.inverse = np.linalg.inv(np.concatenate([values, gained], axis=1))
+        is_regular = self._invert(np.concatenate([values, gained], axis=1))
         self.dual = self.inverse[:, self.held].copy()  # the worst value alone has a gain, of 1
+        return is_regular
+
+    def _invert(self, matrix: Float) -> bool:
+        """Write the inverse of a matrix, which is overwritten; return whether there is one."""
+        self.inverse = np.empty_like(matrix)
+        return not invert_matrix(matrix, self.inverse)
 
     def row_duals(self, weighted: Float) -> Float:
         """Multipliers of the rows of the compact program for other costs, (n, m), of an expected
         value that is maximized: a basis has them whether or not it is optimal for these costs.
         """
         gained = (self._values() * weighted.T[self.output]).sum(axis=1)
-        eta = self.inverse @ gained
+        eta = (self.inverse * gained).sum(axis=1)
         return np.concatenate([eta, np.maximum(weighted - eta[:, None], 0.0).reshape(-1)])
 
     def levels(self, perturbation: float = 0.0) -> Float:
         """Level of each column at row sums of 1, or near 1, (rows,)."""
-        return self.statement.right_side(perturbation) @ self.inverse
+        right = self.statement.right_side(perturbation)
+        return np.asarray((right[:, None] * self.inverse).sum(axis=0))
 
     def exchange(self, most: int) -> int:
         """Exchange columns until none has a gain; return the number of exchanges, ``most + 1`` if
@@ -151,7 +161,8 @@ class ColumnBasis:
         operations = len(self.output) ** 2 + self.statement.gains.size  # of an exchange
         in_round = min(ROUND, max(1, int(ROUND_OPERATIONS / operations)))
         while total < most and not deadline.is_over:
-            self.invert()
+            if not self.invert():
+                return Status.FAILED, "the basis became singular"
             now = min(most - total, in_round)
             done = self.exchange(now)
             if done > now:
@@ -187,10 +198,7 @@ class ColumnSimplex(Solver):
         statement = _read(program)
         most = EXCHANGES * statement.rows if exchanges is None else exchanges
         basis = ColumnBasis(statement)
-        try:
-            status, text = basis.solve(most, Deadline.after(time_limit))
-        except np.linalg.LinAlgError:
-            return Outcome(Status.FAILED, "the basis became singular")
+        status, text = basis.solve(most, Deadline.after(time_limit))
         if status is not Status.OPTIMAL:
             return Outcome(status, text)
         level = basis.levels()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import random_problem, refused, thorough_or
+from builders import random_problem, refused, run_python, thorough_or
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.solvers import Status, find
 from ldpopt.solving import columns
@@ -217,6 +217,29 @@ def test_inaccurate_multipliers_are_replaced_by_those_of_the_whole_program(monke
     answer = lo.solve(problem)
     assert answer.solver == "highs (compact)"
     assert lo.certify(answer).relative_gap < 1e-12
+
+
+SOLVED = """
+import hashlib, numpy as np, ldpopt as lo
+digest = hashlib.sha256()
+for n in (3, 6, 14):
+    steps = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / n
+    for prior, objective in ((np.full(n, 1 / n), "expected"), (None, "worst_case")):
+        problem = lo.Problem(prior, lo.Utility(-steps), lo.PureLDP(1.0), objective=objective)
+        digest.update(lo.solve(problem, solver="columns").mechanism.channel.tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_of_several_optima_each_processor_finds_the_same(monkeypatch):
+    """Linear algebra of OpenBLAS has other last digits with each set of instructions."""
+    found = set()
+    for kind in ("Prescott", "Haswell", "SkylakeX"):
+        monkeypatch.setenv("OPENBLAS_CORETYPE", kind)
+        found.add(run_python(SOLVED).stdout)
+    assert len(found) == 1
+    assert "\n" in found.pop()
 
 
 def test_a_round_of_a_large_problem_is_short_enough_for_a_deadline(monkeypatch):

@@ -87,6 +87,19 @@ def test_the_answer_is_the_same_bit_for_bit_with_any_number_of_threads(monkeypat
     assert np.array_equal(channels[0], channels[2])
 
 
+@cases(30)
+@given(st.integers(1, 40), st.integers(0, 10**6))
+def test_matrices_are_inverted(rows, seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(rows, rows)) * (rng.random((rows, rows)) < 0.7) + 3 * np.eye(rows)
+    matrix = matrix[rng.permutation(rows)]  # the largest pivots are not on the diagonal
+    inverse = np.empty_like(matrix)
+    assert native.invert_matrix(matrix.copy(), inverse) == 0
+    assert inverse @ matrix == pytest.approx(np.eye(rows), abs=1e-9 * np.linalg.cond(matrix))
+    matrix[rows // 2] = 0.0
+    assert native.invert_matrix(matrix, inverse) == 1
+
+
 SANITIZED = """
 import sys
 from pathlib import Path
