@@ -9,6 +9,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from io import StringIO
 from itertools import groupby
@@ -20,6 +21,7 @@ from ldpopt.foundation.late import late
 from ldpopt.foundation.sentences import above_text
 
 if TYPE_CHECKING:
+    import jinja2
     from matplotlib.axes import Axes
 
 MAX_ROWS = 30  # largest number of rows of a table in a notebook, and of a thinned table
@@ -226,6 +228,12 @@ def filled(folder: Path, page: str = "page", /, **values: Any) -> str:
     """A template ``*.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an
     error.
     """
+    return _templates(folder).get_template(f"{page}.html.j2").render(**values)
+
+
+@cache  # compiling a template takes as long as filling it three times
+def _templates(folder: Path) -> jinja2.Environment:
+    """The templates of a folder, each compiled once."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -238,7 +246,7 @@ def filled(folder: Path, page: str = "page", /, **values: Any) -> str:
     )
     environment.filters["number"] = format
     environment.filters["at_most"] = above_text
-    return environment.get_template(f"{page}.html.j2").render(**values)
+    return environment
 
 
 def thinned(rows: Sequence[Any], most: int = MAX_ROWS) -> tuple[Sequence[Any], str]:
