@@ -241,7 +241,7 @@ def _worst_event(
     # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is
     # compared.
     margin = matrix.shape[1] * ULPS
-    near = _near_worst_pairs(_float_excess(matrix.floats, ratio, pairs), margin)
+    near = near_worst_pairs(_float_excess(matrix.floats, ratio, pairs), margin)
     slack = Fraction(0)
     if fast:
         near, slack = [max(near)], Fraction(2 * margin)
@@ -258,7 +258,7 @@ def _worst_event(
     return worst + slack, where
 
 
-def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
+def near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best = 0.0
     near = []

@@ -134,7 +134,7 @@ def _candidates(
     """Entries of a pair of inputs whose loss per unit of distance may be at least ``lower``, and is
     positive.
     """
-    loss = _losses(matrix.floats[x], matrix.floats[k])
+    loss = losses(matrix.floats[x], matrix.floats[k])
     at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
     for y in np.flatnonzero((at_most >= lower) & (matrix.numerators[x] > matrix.numerators[k])):
         yield _Candidate(float(at_most[y]), x, k, int(y), distance)
@@ -146,11 +146,11 @@ def _largest_losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> ND
         excess = np.fmax.reduce((over - under) / under, axis=1, initial=0.0)  # 0 / 0 does not count
     loss = np.log1p(excess)
     for row in np.flatnonzero(np.isinf(loss)):  # a ratio may overflow, its logarithm does not
-        loss[row] = _losses(over, under[row]).max()
+        loss[row] = losses(over, under[row]).max()
     return np.asarray(loss)
 
 
-def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
+def losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
     """Loss of each entry of one row over that of another; minus infinity for an entry 0 of the
     first row.
     """

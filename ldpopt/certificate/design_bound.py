@@ -148,7 +148,7 @@ class FormBound:
         if isinstance(cone, ColumnRays):
             return self.inequalities is None and _whole_rays_hold(form, line, r, cone)
         if isinstance(cone, Rays):
-            return self.inequalities is None and _rays_hold(form, line, r, cone)
+            return self.inequalities is None and rays_hold(form, line, r, cone)
         if isinstance(cone, RayList):  # a kind of list without a proof
             return False
         return (
@@ -242,7 +242,7 @@ def _subset_squares(upper: NDArray[Any]) -> NDArray[Any]:
     return squares
 
 
-def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays) -> bool:
+def rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone."""
     # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power
     # of two, with w <= v

@@ -170,12 +170,12 @@ def bound_of(digits: ProgramDigits, multipliers: Multipliers) -> Fraction:
     shares, grid = weights(digits, multipliers)
     costs = sign * shares[:, None] * digits.utility
     cost_grid += grid - GRID
-    constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
+    constant = relaxed_pairs(costs, problem, multipliers.pairs, cost_grid)
     _relax_comparisons(costs, problem, multipliers.comparisons, cost_grid)
     for block, values in multipliers.blocks:
         if values.any():
             require_valid(problem, block)
-        constant += _relax(costs, block, values, cost_grid)
+        constant += relaxed(costs, block, values, cost_grid)
     if multipliers.form == "pairwise":
         best = sum(_best_entries(costs, problem))
     else:
@@ -243,7 +243,7 @@ def _compact_ties(problem: Problem) -> Ties:
     return ties
 
 
-def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
+def relaxed_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
     """Move privacy rows into the objective, in place; return the constant term.
 
     For the row ``b P_x(S) - P_x'(S) <= b delta`` with the multiplier ``v`` the costs of ``x`` fall
@@ -331,7 +331,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
         message = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
         raise CertificateError(message, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
-    return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[
+    return np.array([ratio_below(ties.budget, float(d)) for d in levels], dtype=object)[
         row_number
     ], ties.delta
 
@@ -366,7 +366,7 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     return chosen
 
 
-def _ratio(epsilon: Budget, distance: float) -> int:
+def ratio_below(epsilon: Budget, distance: float) -> int:
     """``exp(-epsilon d)`` over ``2**GRID``, rounded down; 0 if it is smaller than the grid."""
     if float(epsilon) * distance > GRID:
         return 0
@@ -420,7 +420,7 @@ def _whole_coefficients(comparisons: Comparisons, r: int) -> list[tuple[int, int
     ]
 
 
-def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> int:
+def relaxed(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> int:
     """Move other rows into the objective, in place; return the constant term.
 
     The side is the upper one for a positive multiplier, the lower one for a negative one; a

@@ -105,10 +105,10 @@ class Store:
                 where=self._where,
                 do="leave invited=False out, or the fields of the survey",
             )
-        self._engine = open_database(url, new=True, single=True)
+        self.engine = open_database(url, new=True, single=True)
         self._make_tables([*form["columns"], *survey.channels])
         try:
-            with database_errors(self._where), self._engine.begin() as connection:
+            with database_errors(self._where), self.engine.begin() as connection:
                 self._require_encoding(connection)
                 self._about.table.metadata.create_all(connection)
                 about = self._require_this_survey(connection, invited, changed_words)
@@ -117,7 +117,7 @@ class Store:
             raise
         self.invited = about.invited
         self.reader = MessageReader(form, about.words, about.invited)
-        self._files = Files(self._engine)
+        self._files = Files(self.engine)
 
     def _make_tables(self, questions: Iterable[str]) -> None:
         """Describe the tables of the database."""
@@ -125,7 +125,7 @@ class Store:
         tables = sa.MetaData()
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
-        self._reports = sa.Table(
+        self.reports_table = sa.Table(
             REPORTS,
             tables,
             key,
@@ -134,12 +134,14 @@ class Store:
         )
         self._about = AboutTable(tables)
         self._invitations = Invitations(tables, self.survey.fields)
-        dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
-        self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
+        dialect = getattr(optional, f"sqlalchemy_dialects_{self.engine.dialect.name}")
+        self._insert = dialect.insert(self.reports_table).on_conflict_do_nothing(
+            index_elements=[ID]
+        )
 
     def _require_encoding(self, connection: Any) -> None:
         """Refuse a database of PostgreSQL that cannot have all texts."""
-        if self._engine.dialect.name != "postgresql":
+        if self.engine.dialect.name != "postgresql":
             return
         encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
         if encoding != "UTF8":
@@ -163,7 +165,7 @@ class Store:
             before.require(self.survey, invited, self._where)
             about = before.with_words(self.survey, changed_words, self._where)
         columns = optional.sqlalchemy.inspect(connection).get_columns(REPORTS)
-        if [column["name"] for column in columns] != list(self._reports.c.keys()):
+        if [column["name"] for column in columns] != list(self.reports_table.c.keys()):
             raise ModelFileError(
                 f"the database has another table {REPORTS!r}",
                 code="table",
@@ -182,7 +184,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections to the database."""
-        self._engine.dispose()
+        self.engine.dispose()
 
     def add(self, messages: Sequence[Message]) -> list[bool]:
         """Keep messages in one transaction, and return for each whether the database has it as it
@@ -215,9 +217,9 @@ class Store:
         # In the order of ids: two collectors never wait for each other, and the rows of a batch
         # are not in the order of arrival.
         ordered = sorted(messages, key=lambda message: message.id)
-        is_file = self._engine.dialect.name == "sqlite"
+        is_file = self.engine.dialect.name == "sqlite"
         begin = "BEGIN IMMEDIATE" if is_file else "SET LOCAL synchronous_commit = on"
-        with database_errors(self._where), self._engine.begin() as connection:
+        with database_errors(self._where), self.engine.begin() as connection:
             connection.exec_driver_sql(begin)
             used = self._insert_rows(connection, ordered)
             kept = self._rows_with(connection, ordered)
@@ -240,7 +242,7 @@ class Store:
                 used[message.id] = message
         if not used:
             return 0
-        insert = self._insert.returning(self._reports.c[ID])
+        insert = self._insert.returning(self.reports_table.c[ID])
         inserted = set(connection.execute(insert, list(map(_row, used.values()))).scalars())
         # another collector of PostgreSQL had one of these ids first
         late = [message for key, message in used.items() if key not in inserted]
@@ -251,7 +253,9 @@ class Store:
     def _rows_with(self, connection: Any, messages: Sequence[Message]) -> dict[str, Any]:
         """The rows with the ids of messages, by id."""
         ids = [message.id for message in messages]
-        wanted = optional.sqlalchemy.select(self._reports).where(self._reports.c[ID].in_(ids))
+        wanted = optional.sqlalchemy.select(self.reports_table).where(
+            self.reports_table.c[ID].in_(ids)
+        )
         return {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
 
     def has_other_fields(self, message: Message) -> bool:
@@ -268,7 +272,7 @@ class Store:
             If the database cannot be used.
         """
         require_kind(message, Message, "has_other_fields()")
-        with database_errors(self._where), self._engine.connect() as connection:
+        with database_errors(self._where), self.engine.connect() as connection:
             return self._invitations.has_others(connection, message)
 
     def invite(self, count: int, fields: Mapping[str, str] | None = None) -> list[str]:
@@ -330,16 +334,16 @@ class Store:
                 do="make one with invited=True",
             )
         hashed = paired(invitations, fields, self.survey.fields)
-        with database_errors(self._where), self._engine.begin() as connection:
+        with database_errors(self._where), self.engine.begin() as connection:
             self._invitations.admit(connection, hashed)
 
     def count(self) -> int:
         """Number of reports."""
         sa = optional.sqlalchemy
-        with database_errors(self._where), self._engine.connect() as connection:
+        with database_errors(self._where), self.engine.connect() as connection:
             return int(
                 connection.execute(
-                    sa.select(sa.func.count()).select_from(self._reports)
+                    sa.select(sa.func.count()).select_from(self.reports_table)
                 ).scalar_one()
             )
 
@@ -356,7 +360,7 @@ class Store:
         ModelFileError
             If the database cannot be used.
         """
-        return status_in(self._engine, self._where)
+        return status_in(self.engine, self._where)
 
     def require_usable(self) -> None:
         """Refuse a database that is not there or not free to write; nothing is written, so a full
@@ -368,7 +372,7 @@ class Store:
             If its file was moved, deleted or replaced, or somebody else is writing for 10 s.
         """
         self._files.require()
-        require_usable(self._engine, self._where)
+        require_usable(self.engine, self._where)
 
     def finish(self) -> None:
         """Write all rows again in the order of their ids, so that the files do not show the order
@@ -385,7 +389,7 @@ class Store:
             If somebody else uses the database for 10 s, or its file is not at its path: then the
             order may still be there.
         """
-        remove_order(self._engine, self._where)
+        remove_order(self.engine, self._where)
         self._files.require()
 
 

@@ -126,9 +126,9 @@ class Budget(float):
             if multiple.denominator == 1 and multiple <= 64:
                 return self.ratio**multiple.numerator, self.ratio**multiple.numerator
             low, high = log_enclosure(self.ratio)
-            return _exp_enclosure(low * multiple)[0], _exp_enclosure(high * multiple)[1]
+            return exp_enclosure(low * multiple)[0], exp_enclosure(high * multiple)[1]
         assert self.nats is not None
-        return _exp_enclosure(self.nats * multiple)
+        return exp_enclosure(self.nats * multiple)
 
     @cached_property
     def _own_enclosure(self) -> tuple[Fraction, Fraction]:
@@ -136,7 +136,7 @@ class Budget(float):
         if self.ratio is not None:
             return self.ratio, self.ratio
         assert self.nats is not None
-        return _exp_enclosure(self.nats)
+        return exp_enclosure(self.nats)
 
     @property
     def lower_nats(self) -> Fraction:
@@ -341,7 +341,7 @@ def log_of(ratio: Fraction) -> float:
 
 
 @lru_cache(maxsize=65536)
-def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
+def exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
     """``2**k exp(x - k log 2)`` for ``x >= 0``: the exponential, from 1 to 2, rounded outward to
     `BITS` bits.
     """

@@ -120,7 +120,7 @@ class LinearHash(FrequencyProtocol):
             raise StatementError(problem, code="many-labels", do="join rare labels into one")
         self.elements = self._best_field() if q is None else whole_number(q, "q", 2, MAX_ELEMENTS)
         self.length = length_of(len(self.inputs), self.elements)
-        self._space = ProjectiveSpace(Arithmetic(self.elements), self.length)
+        self.space = ProjectiveSpace(Arithmetic(self.elements), self.length)
         require_memory(64 * len(self.inputs), f"a table of {len(self.inputs)} labels")
         self.p, self.q = self._probabilities(self.elements)
         self._require_distinguishable()
@@ -135,7 +135,7 @@ class LinearHash(FrequencyProtocol):
     @property
     def bits(self) -> int:
         """Bits of what is sent: the number of a point, or one symbol."""
-        sent = self.elements if self.public_coin else self._space.size
+        sent = self.elements if self.public_coin else self.space.size
         return max(1, (sent - 1).bit_length())
 
     def _response(self, q: int) -> ResponseSampler:
@@ -184,7 +184,7 @@ class LinearHash(FrequencyProtocol):
         words = bit_source(generator)
         reports = np.empty(len(answers), PUBLIC if self.public_coin else np.int64)
         for part in chunks(len(answers)):
-            digits = self._space.digits(answers[part])
+            digits = self.space.digits(answers[part])
             drawn = np.stack(
                 [
                     uniform_below(self.elements, digits.shape[1], words)
@@ -194,7 +194,7 @@ class LinearHash(FrequencyProtocol):
             if self.public_coin:
                 reports["hash"][part] = self.elements ** np.arange(self.length - 2, -1, -1) @ drawn
                 reports["value"][part] = response.draw(
-                    self._space.product(drawn, digits), rng=generator
+                    self.space.product(drawn, digits), rng=generator
                 )
                 continue
             supports = coin_tosses(int(self.p * (1 << 53)), digits.shape[1], words)
@@ -204,21 +204,21 @@ class LinearHash(FrequencyProtocol):
                     [uniform_below(self.elements, len(zero), words) for _ in range(self.length - 1)]
                 )
                 vectors[:, zero] = self._completed(drawn, digits[:, zero], supports[zero])
-            reports[part] = self._space.numbers(vectors)
+            reports[part] = self.space.numbers(vectors)
         return reports
 
     def _completed(self, drawn: Int, digits: Int, supports: NDArray[np.bool_]) -> Int:
         """Add the last digit with which the product with the label is 0 if the report supports it,
         and else 1.
         """
-        field = self._space.field
-        opposite = field.negative[self._space.product(drawn, digits)]
+        field = self.space.field
+        opposite = field.negative[self.space.product(drawn, digits)]
         return np.vstack([drawn, field.sums[np.where(supports, 0, 1), opposite]])
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = any_array(reports, "list of reports")
         read = points_of_hashes if self.public_coin else points_of_numbers
-        numbers = read(self._space, array, repr(self))
+        numbers = read(self.space, array, repr(self))
         empty = 0.0
         if self.public_coin:
             is_zero = numbers < 0  # the hash that is 0, with the value 0: it supports every label
@@ -229,7 +229,7 @@ class LinearHash(FrequencyProtocol):
         else:
             numbers, place = np.unique(numbers, return_inverse=True)
             sums = np.bincount(place, weights, minlength=len(numbers))
-        support = support_of_labels(self._space, len(self.inputs), numbers, sums.astype(float))
+        support = support_of_labels(self.space, len(self.inputs), numbers, sums.astype(float))
         support += empty
         return np.rint(support) if weights is None else support, len(array)
 
@@ -256,6 +256,6 @@ class LinearHash(FrequencyProtocol):
     def _witness(self) -> Any:
         if self.public_coin:
             return "the first label's own value, where the hashes differ"
-        first = self._space.digits(np.array([0, 1]))[:, 0]
-        second = self._space.digits(np.array([0, 1]))[:, 1]
-        return int(self._space.numbers(np.append(second - first, 0)[:, None])[0])
+        first = self.space.digits(np.array([0, 1]))[:, 0]
+        second = self.space.digits(np.array([0, 1]))[:, 1]
+        return int(self.space.numbers(np.append(second - first, 0)[:, None])[0])

@@ -162,7 +162,7 @@ def _round_by_part(
     last = audit(values)
     if last.verdict == "certified":
         return Rounded(values, last, largest_move(values, normalized)), last
-    for counts in _by_mixing(values, mean / mean.sum()) if mean.any() else ():
+    for counts in by_mixing(values, mean / mean.sum()) if mean.any() else ():
         # a rounding of each mixture breaks comparisons by less than a constant repairs
         channel = repaired_by_constants(counts / ROW_TOTAL, part) / ROW_TOTAL
         last = audit(channel)
@@ -211,7 +211,7 @@ def _nearest(
                 and moved >= AUDITED_SHARE * best.moved
             ):
                 break  # the later ones of a family are more private, and move more
-            if ties is not None and _is_rejected(channel, ties):
+            if ties is not None and is_rejected(channel, ties):
                 continue
             audit = decide(channel)
             if audit.verdict == "certified":
@@ -242,7 +242,7 @@ def _normalize(channel: Float, ties: Ties | Comparisons | None) -> Float:
     return values
 
 
-def _is_rejected(channel: Float, ties: Ties) -> bool:
+def is_rejected(channel: Float, ties: Ties) -> bool:
     """Whether masses over ``2**53`` violate a claim without delta by so much that no audit is
     needed.
     """
@@ -288,7 +288,7 @@ def _rounding_families(
         return
     if cone is not None:
         yield _by_cones(cleaned, cone, mean > 0)
-    yield _by_mixing(cleaned, mean / mean.sum())
+    yield by_mixing(cleaned, mean / mean.sum())
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ class _Cone:
         """
         round_up = np.ceil if total else np.asarray
         factor = 1 + 2.0**-51 if total else 1.0  # for the rounding of a product
-        slack = self._integer_slack(total, values.shape[1]) if total else self.slack
+        slack = self.integer_slack(total, values.shape[1]) if total else self.slack
         if len(values) == 1:
             return values
         if self.ties.is_compact and self.is_uniform:
@@ -355,7 +355,7 @@ class _Cone:
             return _by_products(values, self.ties, self.ratio_table, factor, is_whole=bool(total))
         return raised(values, self.ties, self.ratio * factor, slack, is_whole=bool(total))
 
-    def _integer_slack(self, total: float, m: int) -> Any:
+    def integer_slack(self, total: float, m: int) -> Any:
         """Return the slack in units of the grid; rounded up, which keeps zeros, if enough of delta
         is left.
         """
@@ -380,14 +380,15 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     reserve = missing_mass / 2
     share = 2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf
     while share < ROW_TOTAL / 8:
-        if (counts := _fill(values, center, share, reserve, uniform_slack, cone)) is not None:
+        if (counts := filled_up(values, center, share, reserve, uniform_slack, cone)) is not None:
             yield counts
         share, reserve = 2 * share, 2 * reserve
 
 
-def _fill(
+def filled_up(
     values: Float, center: Float, share: float, reserve: float, slack: float, cone: _Cone
 ) -> Float | None:
+    """Integer rows of `_by_cones` for one share of the center; None if they cannot be filled up."""
     kept = (
         ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
     )
@@ -409,7 +410,7 @@ def _fill(
     return np.asarray(counts + constant)
 
 
-def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
+def by_mixing(values: Float, mean: Float) -> Iterator[Float]:
     """``(1 - w) P + w mean`` for increasing ``w``, rounded up entry by entry; the last channel is
     constant.
     """

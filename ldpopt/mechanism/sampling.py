@@ -184,10 +184,10 @@ class AliasTable:
         if self._cell_bits > bits:
             problem = f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}"
             raise MechanismError(problem, code="cell-bits", do=f"give bits >= {self._cell_bits}")
-        self._low_bits = bits - self._cell_bits
+        self.low_bits = bits - self._cell_bits
         padded = np.zeros((self.inputs, 1 << self._cell_bits), dtype=np.int64)
         padded[:, : self.outputs] = masses
-        self.threshold, self.alias = _alias_tables(padded, 1 << self._low_bits)
+        self.threshold, self.alias = _alias_tables(padded, 1 << self.low_bits)
         self.threshold.setflags(write=False)
         self.alias.setflags(write=False)
 
@@ -206,7 +206,7 @@ class AliasTable:
     def _choose(self, rows: Counts, words: Any, dropped: int, drawn: Places) -> None:
         """Write the outputs of rows for words without their lowest ``dropped`` bits."""
         vectors = np.ascontiguousarray(rows), np.ascontiguousarray(words).view(np.int64)
-        choose_reports(*vectors, self.threshold, self.alias, dropped, self._low_bits, drawn)
+        choose_reports(*vectors, self.threshold, self.alias, dropped, self.low_bits, drawn)
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
         """Draw one output for each row number in ``codes``, shape (N,); other memory does not
@@ -238,11 +238,11 @@ class AliasTable:
         return self._cell_bits <= MOST_EARLY and self.bits > FIRST
 
     @cached_property
-    def _early(self) -> NDArray[np.uint32]:
+    def early(self) -> NDArray[np.uint32]:
         """The table of `choose_early`, shape (n, 2**a)."""
         later = self.bits - FIRST
         edge = 2 * (self.threshold >> later) + ((self.threshold & ((1 << later) - 1)) > 0)
-        is_full = self.threshold == 1 << self._low_bits  # its edge may not fit
+        is_full = self.threshold == 1 << self.low_bits  # its edge may not fit
         cells = np.arange(1 << self._cell_bits)
         table = np.where(is_full, cells, edge << 16 | self.alias)
         return np.ascontiguousarray(table, dtype=np.uint32)
@@ -251,8 +251,8 @@ class AliasTable:
         """Write the outputs of rows from the words of a generator, of which few need more than 16
         bits.
         """
-        tables = self.threshold, self._early
-        shifts = 64 - self.bits, self._low_bits, FIRST - self._cell_bits
+        tables = self.threshold, self.early
+        shifts = 64 - self.bits, self.low_bits, FIRST - self._cell_bits
         with seeds.words_of(seeds.generator_of(rng)) as generator:
             draw_reports(np.ascontiguousarray(rows), *tables, *shifts, *generator, drawn)
 
@@ -265,7 +265,7 @@ class AliasTable:
         undecided = np.empty(len(rows), np.int64)
         vectors = np.ascontiguousarray(rows), firsts
         late = undecided[
-            : choose_early(*vectors, self._early, FIRST - self._cell_bits, drawn, undecided)
+            : choose_early(*vectors, self.early, FIRST - self._cell_bits, drawn, undecided)
         ]
         if not len(late):
             return
@@ -287,7 +287,7 @@ class AliasTable:
         np.add.at(
             masses,
             (np.arange(self.inputs)[:, None], self.alias),
-            (1 << self._low_bits) - self.threshold,
+            (1 << self.low_bits) - self.threshold,
         )
         return masses[:, : self.outputs]
 

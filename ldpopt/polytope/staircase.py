@@ -51,7 +51,7 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     """
     most = points if most is None else min(most, points)
     _require_few_families(points, most)
-    images = _images(points)
+    images = images_of(points)
     orbits: dict[tuple[int, ...], Collection | None] = {}
     for size in range(2, most + 1):
         for sets in _candidates(points, size):
@@ -104,7 +104,7 @@ def canonical(sets: tuple[int, ...], images: Int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _images(points: int) -> Int:
+def images_of(points: int) -> Int:
     """Return the image of every mask under every permutation, shape (points!, 2**points)."""
     images = orders(points)
     masks = np.arange(1 << points)

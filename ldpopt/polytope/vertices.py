@@ -159,7 +159,7 @@ class ListedPoints(ExtremePoints):
                 "reports: up to a minute"
             )
 
-    def _spaces(self, ratio: Fraction) -> Halfspaces:
+    def spaces_at(self, ratio: Fraction) -> Halfspaces:
         """The half-spaces of the notion if ``e**epsilon`` is a given rational."""
         notion = (
             with_epsilon(self.privacy, Budget(f"log({ratio})"))
@@ -188,7 +188,7 @@ class ListedPoints(ExtremePoints):
                 do="take fewer inputs or outputs, or list some of them within a time limit, such "
                 "as 60 seconds",
             )
-        spaces = self._spaces(self.ratio)
+        spaces = self.spaces_at(self.ratio)
         most = MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
         points, is_complete = enumerate_vertices(
@@ -249,8 +249,8 @@ class ListedPoints(ExtremePoints):
 
     def _at(self, point: staircase.Exact, ratio: Fraction) -> staircase.Exact:
         """Solve the tight constraints of the point, with the other ratio."""
-        slacks = self._spaces(self.ratio).slacks(point)
-        spaces = self._spaces(ratio)
+        slacks = self.spaces_at(self.ratio).slacks(point)
+        spaces = self.spaces_at(ratio)
         tight = [k for k, slack in enumerate(slacks) if not slack]
         solution = solve_rows(
             [spaces.coefficients[k] for k in tight], [[spaces.bounds[k]] for k in tight]
@@ -308,7 +308,7 @@ class ComparedPoints(ListedPoints):
     Columns of a point lie inside faces of the cone of columns; they need not be extreme rays.
     """
 
-    def _spaces(self, ratio: Fraction) -> Halfspaces:
+    def spaces_at(self, ratio: Fraction) -> Halfspaces:
         """The half-spaces of the notion, whose budgets are its own."""
         assert isinstance(self.form, Comparisons)
         return compared_halfspaces(self.form, self.shape[1])

@@ -116,7 +116,7 @@ def _read(name: str) -> Dataset:
     """Read the answers to a question; every code must have a label."""
     file, column = name.split(":")
     question, labels = QUESTIONS[name]
-    codes = CODES[name]() if name in CODES else _table(file)[column]
+    codes = CODES[name]() if name in CODES else read_table(file)[column]
     present, index = np.unique(codes, return_inverse=True)
     labels = {int(code): int(code) for code in present} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
@@ -135,7 +135,7 @@ def _read(name: str) -> Dataset:
 
 
 @lru_cache(maxsize=8)
-def _table(file: str) -> Mapping[str, NDArray[Any]]:
+def read_table(file: str) -> Mapping[str, NDArray[Any]]:
     """Columns of a file of statsmodels, which is not imported: that would take longer than most
     problems.
     """
@@ -152,7 +152,7 @@ def _table(file: str) -> Mapping[str, NDArray[Any]]:
 
 def _health() -> NDArray[np.int64]:
     """Self-rated health from three indicator columns; excellent (3) if none is set."""
-    flags = np.stack([_table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")])
+    flags = np.stack([read_table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")])
     return np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
 
 
@@ -173,8 +173,10 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
     for name, entry in table["questions"].items()
 }
 CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
-    "fair:affairs": lambda: _table("fair")["affairs"] > 0,
+    "fair:affairs": lambda: read_table("fair")["affairs"] > 0,
     "randhie:health": _health,
-    "modechoice:mode": lambda: _table("modechoice")["mode"][_table("modechoice")["choice"] == 1],
+    "modechoice:mode": lambda: read_table("modechoice")["mode"][
+        read_table("modechoice")["choice"] == 1
+    ],
 }
 """Codes of the data sets that are not a column of their file."""

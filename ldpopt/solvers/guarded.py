@@ -251,7 +251,7 @@ _LOCK = threading.RLock()
 _CHILDREN: dict[int, list[_Child]] = {}
 
 
-def _children() -> list[_Child]:
+def living_children() -> list[_Child]:
     """The living children of this process; a fork must not use those of its parent."""
     if os.getpid() not in _CHILDREN:
         import atexit
@@ -265,16 +265,18 @@ def _take_child(address: Address) -> _Child:
     """Return an idle child, preferably one that has imported the solver, or a new one."""
     with _LOCK:
         while free := [
-            child for child in _children() if child.is_idle and child.loading in (None, address)
+            child
+            for child in living_children()
+            if child.is_idle and child.loading in (None, address)
         ]:
             child = max(free, key=lambda child: address in (child.loading, *child.loaded))
             if child.is_alive():
                 child.is_idle = False
                 return child
             child.kill()
-            _children().remove(child)
+            living_children().remove(child)
         child = _Child()
-        _children().append(child)
+        living_children().append(child)
         return child
 
 
@@ -287,14 +289,14 @@ def _borrowed_child(address: Address) -> Iterator[_Child]:
     finally:
         with _LOCK:
             child.is_idle = True
-            if child.is_dead and child in _children():
-                _children().remove(child)
+            if child.is_dead and child in living_children():
+                living_children().remove(child)
 
 
 def stop_all() -> None:
     """Kill every child process; later solves start new ones."""
     with _LOCK:
-        children = _children()
+        children = living_children()
         _CHILDREN[os.getpid()] = []
     for child in children:
         child.kill()

@@ -113,7 +113,8 @@ class ColumnBasis:
         # of a slack any output: its values are 0
         gained = values * statement.gains.T[np.maximum(self.output, 0)]
         if statement.prior is not None:
-            self.matrix, gain = values, (gained * statement.prior).sum(axis=1)
+            self.matrix = values
+            gain = (gained * statement.prior).sum(axis=1)
         else:
             # a value minus its slack minus the worst value is 0
             n = values.shape[1]

@@ -117,7 +117,7 @@ class ProblemForm:
         """
         if self.ties is None or self.ties.delta or self.ties.is_compact:
             return False
-        if self._ties_all_pairs:
+        if self.ties_all_pairs:
             return self.n > 1
         first, second = self.ties.pairs()
         forward = _distinct(first * self.n + second)
@@ -127,7 +127,7 @@ class ProblemForm:
         )
 
     @cached_property
-    def _ties_all_pairs(self) -> bool:
+    def ties_all_pairs(self) -> bool:
         """Whether all ordered pairs are tied, and listed in order: then no pairs need be sorted."""
         return self.ties is not None and self.ties.has_all_pairs
 
@@ -135,12 +135,12 @@ class ProblemForm:
         """Whether the interior point by outputs has an interior that floats resolve, and memory for
         its factors.
         """
-        if self._tie_numbers > limits.graph_numbers:
+        if self.tie_numbers > limits.graph_numbers:
             return False  # checked first, as `graph_numbers` takes long for many ties
         return self.has_interior(limits) and self.graph_numbers <= limits.graph_numbers
 
     @property
-    def _tie_numbers(self) -> float:
+    def tie_numbers(self) -> float:
         """Floats that the interior point by outputs stores for ties alone."""
         return TIE_ARRAYS * float(0 if self.ties is None else self.ties.number) * self.m
 
@@ -161,7 +161,7 @@ class ProblemForm:
 
         if self.ties is None or self.ties.is_compact:
             return inf
-        return self.m * VertexLevels.of(self.n, *self.ties.pairs()).numbers + self._tie_numbers
+        return self.m * VertexLevels.of(self.n, *self.ties.pairs()).numbers + self.tie_numbers
 
     @cached_property
     def is_connected(self) -> bool:
@@ -173,7 +173,7 @@ class ProblemForm:
             or self.ties.capped is not None
         ):
             return False
-        if self._ties_all_pairs:
+        if self.ties_all_pairs:
             distance = self.ties.table
             return bool((distance == distance.T).all())
         # imported here because the import is slow and most problems do not need it

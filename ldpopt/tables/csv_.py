@@ -44,7 +44,7 @@ class CsvRows(TextRows):
         self._separator = stated.separator
         self._recoded = None if stated.encoding == "utf-8" else Recoded(stream, stated.encoding)
         source: Any = self._recoded or stream
-        head, beginning = _split_header(source, name)
+        head, beginning = split_header(source, name)
         try:
             lines = io.StringIO(head.decode("utf-8"), newline="")
             self.columns = next(csv.reader(lines, strict=True, delimiter=self._separator), [])
@@ -225,7 +225,7 @@ class _Body:
         """Nothing is written."""
 
 
-def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
+def split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
     """Return the first line without its line break, and the bytes that were read after it."""
     head, start = b"", 0
     while len(head) <= MAX_HEADER:

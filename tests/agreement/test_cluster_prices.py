@@ -122,7 +122,7 @@ def test_after_the_deadline_blocks_come_back_as_they_are():
     handover = cluster.Handover(np.arange(3), np.zeros(3, int), np.ones(3))
     loss = np.array([[np.inf, 1, 1], [1, np.inf, 1], [1, 1, np.inf]])
     places = cluster.SharedData(np.arange(2), rng.random((2, 3)), loss, handover)
-    back = cluster._improved(places, block, np.zeros(3), np.zeros(2), 0.0)
+    back = cluster.improved_block(places, block, np.zeros(3), np.zeros(2), 0.0)
     assert back.pivots == 0
     assert not back.seen.any()
     assert not back.price.any()

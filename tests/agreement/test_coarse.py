@@ -85,7 +85,7 @@ def city_of_views(monkeypatch, n, rng, epsilon=1.0):
 def test_chosen_inputs_are_near_to_all_on_average_or_a_third(monkeypatch, gap):
     _, cone, costs, _ = city_of_views(monkeypatch, 90, 2)
     weight = costs.mean(axis=0)
-    chosen, far, is_near = coarse._spread_inputs(cone, weight, gap)
+    chosen, far, is_near = coarse.spread_inputs(cone, weight, gap)
     assert is_near == (gap > 0.05)
     assert len(chosen) == len(set(chosen.tolist())) == len(far)
     assert sorted(chosen.tolist()) == chosen.tolist()
@@ -137,7 +137,7 @@ def test_large_problems_are_extended_again_if_the_gap_is_not_reached(monkeypatch
     monkeypatch.setattr(coarse, "LARGE", 20)
     monkeypatch.setattr(coarse, "NEAR_LARGE", 8.0)  # far too coarse at first
     sizes = []
-    spread = coarse._spread_inputs
+    spread = coarse.spread_inputs
 
     def noted(cone, weight, near_enough):
         found = spread(cone, weight, near_enough)
@@ -145,7 +145,7 @@ def test_large_problems_are_extended_again_if_the_gap_is_not_reached(monkeypatch
             sizes.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(coarse, "_spread_inputs", noted)
+    monkeypatch.setattr(coarse, "spread_inputs", noted)
     work = Progress(cone, costs, np.arange(120), scale)
     start_from_coarse(work, 0.06, Deadline())
     assert len(sizes) > 1

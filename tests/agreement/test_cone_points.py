@@ -54,7 +54,7 @@ def test_every_point_is_private_and_a_vertex(name):
     points = extreme_points(privacy, 3, 2)
     listed = list(points)
     assert len({tuple(point.flat) for point in listed}) == len(listed) == points.count
-    spaces = points._spaces(points.ratio)
+    spaces = points.spaces_at(points.ratio)
     for point in listed:
         assert all(sum(row) == 1 for row in point.tolist())
         assert privacy.audit(point).verdict == "certified"

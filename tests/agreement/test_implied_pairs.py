@@ -80,12 +80,12 @@ def test_shortcuts_for_all_pairs_agree(monkeypatch, is_alike):
     first, second = np.nonzero(~np.eye(6, dtype=bool))
     ties = Ties(Budget(1.0), 6, first, second, distance[first, second])
     fast, plain = (ProblemForm(6, 6, True, False, ties, False) for _ in range(2))
-    assert fast._ties_all_pairs
-    monkeypatch.setitem(plain.__dict__, "_ties_all_pairs", False)
+    assert fast.ties_all_pairs
+    monkeypatch.setitem(plain.__dict__, "ties_all_pairs", False)
     assert fast.is_mutual is plain.is_mutual is True
     assert fast.is_connected is plain.is_connected is is_alike
     assert fast.graph_numbers == plain.graph_numbers
-    few = lo.Limits(graph_numbers=fast._tie_numbers - 1)
+    few = lo.Limits(graph_numbers=fast.tie_numbers - 1)
     assert not fast.fits_graph_interior(few)
     assert "graph_numbers" in fast.__dict__
     other = ProblemForm(6, 6, True, False, ties, False)

@@ -193,7 +193,7 @@ def test_the_first_bits_decide_as_the_whole_word(n, m, bits, seed):
     firsts = (words >> (bits - 16)).astype(np.uint16)
     undecided = np.empty(500, np.int64)
     drawn = np.empty(500, np.int32)
-    count = native.choose_early(rows, firsts, table._early, 16 - bits + low, drawn, undecided)
+    count = native.choose_early(rows, firsts, table.early, 16 - bits + low, drawn, undecided)
     later = words[undecided[:count]] & ((1 << (bits - 16)) - 1)
     source = Given(firsts.tobytes(), (later.astype(np.uint64) << np.uint64(80 - bits)).tobytes())
     with pytest.MonkeyPatch.context() as patch:
@@ -215,7 +215,7 @@ def test_the_words_of_a_generator_decide_as_the_whole_word(n, m, bits, seed):
     given_words = iter([word << (64 - bits) | 1 for word in words.tolist()])
     draw = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(lambda _: next(given_words))
     address = ctypes.cast(draw, ctypes.c_void_p).value
-    tables = table.threshold, table._early
+    tables = table.threshold, table.early
     drawn = np.empty(500, np.int32)
     native.draw_reports(rows, *tables, 64 - bits, low, 16 - bits + low, address, None, drawn)
     assert drawn.tolist() == table.choose(rows, words).tolist()
@@ -299,7 +299,7 @@ def test_all_words_of_few_bits_have_the_masses(bits):
         firsts = np.arange(1 << 16, dtype=np.uint16)
         drawn = np.empty(1 << 16, np.int32)
         undecided = np.empty(1 << 16, np.int64)
-        count = native.choose_early(rows, firsts, table._early, 14, drawn, undecided)
+        count = native.choose_early(rows, firsts, table.early, 14, drawn, undecided)
         late = undecided[:count]
         seen = np.bincount(np.delete(drawn, late), minlength=3) << (bits - 16)
         for last in range(1 << (bits - 16)):

@@ -43,7 +43,7 @@ def test_cores_divide_the_inputs_and_margins_have_all_near_ones(n, seed, margin)
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(patches, "CORE", 7)
-        found = patches._patches(matrix, margin)
+        found = patches.patches_of(matrix, margin)
     assert sorted(np.concatenate([one.core for one in found]).tolist()) == list(range(n))
     for u, v, length in zip(*ends.T, loss, strict=True):
         graph.edges[u, v]["length"] = length
@@ -56,9 +56,9 @@ def test_cores_divide_the_inputs_and_margins_have_all_near_ones(n, seed, margin)
 def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve(monkeypatch):
     assert method.WHOLE == patches.WHOLE == coarse.LARGE
     monkeypatch.setattr(method, "WHOLE", 99)
-    assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.START_BYTES * 100**2
+    assert method.memory_bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.START_BYTES * 100**2
     monkeypatch.setattr(method, "WHOLE", 100)
-    assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.ENTRY_BYTES * 100**2
+    assert method.memory_bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.ENTRY_BYTES * 100**2
 
 
 def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch):
@@ -90,7 +90,7 @@ def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     costs, _, scale = normalized(problem)
     work = Progress(cone, costs, np.arange(81), scale)
     graph = csr_array((cone.loss, (cone.first, cone.second)), shape=(81, 81))
-    patches._stitch(work, patches._patches(graph, 8.0), 0.01, NO_LIMIT)
+    patches.stitch(work, patches.patches_of(graph, 8.0), 0.01, NO_LIMIT)
     channel = work.stitched
     assert channel.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
     assert (

@@ -157,11 +157,11 @@ def test_value_and_bound_of_every_round_enclose_the_optimum(statement):
     work, offset, unit = generation(prior, table, privacy, epsilon)
     optimum = plain_optimum(prior, table, distance, epsilon)
     rounds = Generation(work)
-    master = rounds._first_master()
+    master = rounds.first_master()
     bounds = [work.bound]
     values = [work.value]
     for _ in range(8):
-        master = rounds._round(master, 1e-9, Deadline())
+        master = rounds.next_master(master, 1e-9, Deadline())
         bounds.append(work.bound)
         values.append(work.value)
     slack = 1e-6  # the tolerance of simplex
@@ -325,7 +325,7 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
     start_from_coarse(work, 1e-3, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
     # kernel columns, and the rays of the coarse problem
-    assert Generation(work)._first_master().rays.shape[1] > 2 * 90
+    assert Generation(work).first_master().rays.shape[1] > 2 * 90
     assert len(work.initial_rays) > 20
     assert (
         work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)
@@ -361,8 +361,8 @@ def test_equal_costs_of_all_outputs_leave_numbers_in_range():
     distance = np.array([[0.0, 3.12], [3.12, 0.0]])
     work, _, _ = generation(prior, np.array([[0.0], [1.0]]), lo.MetricDP(0.05, distance), 0.05)
     rounds = Generation(work)
-    master = rounds._first_master()
+    master = rounds.first_master()
     for _ in range(8):
-        master = rounds._round(master, 1e-9, Deadline())
+        master = rounds.next_master(master, 1e-9, Deadline())
     assert work.value == work.bound == 0.0
     assert master.at.reduced.min() > 1e-100

@@ -166,7 +166,7 @@ class WordMetric:
         n = self.dimension
         start = number - STEADY_LAYERS - n
         sizes = [self.size(k) for k in range(start, number + 1)]
-        if (np.diff(sizes, n - 1) != self._growth).any():
+        if (np.diff(sizes, n - 1) != self.growth).any():
             return None
         sums = np.array([self.moment(k) for k in range(start, number + 1)], dtype=object)
         moments = (
@@ -177,7 +177,7 @@ class WordMetric:
         return Tail(start, tuple(int(np.diff(sizes, k)[0]) for k in range(n)), moments, False)
 
     @cached_property
-    def _growth(self) -> int:
+    def growth(self) -> int:
         """Last difference of the layer sizes: ``n!`` times the hull's volume in lattice cells,
         times its cosets.
         """

@@ -455,8 +455,8 @@ def test_pairs_within_the_margin_are_kept_and_no_others():
         yield 1, np.array([0, 2]), np.array([0.75, 1.0])
         yield 2, np.array([0, 1]), np.array([0.74, 0.75])
 
-    assert divergence._near_worst_pairs(rows(), 0.25) == [(0.75, 1, 0), (1.0, 1, 2), (0.75, 2, 1)]
-    assert divergence._near_worst_pairs(rows(), 0.0) == [(1.0, 1, 2)]
+    assert divergence.near_worst_pairs(rows(), 0.25) == [(0.75, 1, 0), (1.0, 1, 2), (0.75, 2, 1)]
+    assert divergence.near_worst_pairs(rows(), 0.0) == [(1.0, 1, 2)]
 
 
 def test_large_channels_get_an_upper_bound_of_delta(monkeypatch):

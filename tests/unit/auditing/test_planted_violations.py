@@ -205,11 +205,11 @@ def table_off_by_one(part):
         broken = copy.copy(table)
         if part == "alias":
             broken.alias = np.where(
-                table.threshold < 1 << table._low_bits, (table.alias + 1) % 3, table.alias
+                table.threshold < 1 << table.low_bits, (table.alias + 1) % 3, table.alias
             )
         else:
             broken.threshold = np.minimum(
-                table.threshold + (table.threshold > 0), 1 << table._low_bits
+                table.threshold + (table.threshold > 0), 1 << table.low_bits
             )
         claim = PureLDP("log(6/5)")
         return table.realized() / 256, claim, broken.realized() / 256, claim

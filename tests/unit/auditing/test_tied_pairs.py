@@ -147,7 +147,7 @@ def test_candidates_that_are_smaller_in_floats_only_are_kept():
     column = [above / 905, Fraction(1, 905), low / 900, Fraction(1, 900)]
     matrix = exact(np.array([[p, 1 - p] for p in column], dtype=object))
     first, second = (
-        tied_pairs._losses(matrix.floats[x], matrix.floats[x + 1]).max() for x in (0, 2)
+        tied_pairs.losses(matrix.floats[x], matrix.floats[x + 1]).max() for x in (0, 2)
     )
     assert first < second
     pairs = Pairs(np.array([0, 2]), np.array([1, 3]), np.ones(2))

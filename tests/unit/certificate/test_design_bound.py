@@ -319,7 +319,7 @@ def test_a_ray_that_may_cost_more_is_refused(
             return np.array([[least + 1, low]], dtype=object)
 
         monkeypatch.setattr(proof.Exponentials, "of", found)
-        assert not proof._rays_hold(form, line, r, rays)
+        assert not proof.rays_hold(form, line, r, rays)
 
 
 @pytest.mark.parametrize("budget", [Budget(0.3), Budget("log(3)"), Budget(30.0)])
@@ -339,4 +339,4 @@ def test_rays_hold_up_to_little(budget: Budget) -> None:
         (most, False),
         (most * (1 + Fraction(1, 1 << 150)), False),
     ):
-        assert proof._rays_hold(scaled(form, factor), line, weights, rays) == holds
+        assert proof.rays_hold(scaled(form, factor), line, weights, rays) == holds

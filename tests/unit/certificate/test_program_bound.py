@@ -50,7 +50,7 @@ def test_a_side_constraint_is_relaxed_by_less_than_a_unit(value, coefficient):
     for side in (*FINE, *(-v for v in FINE)):
         block = RowBlock("one", *map(np.array, ([0], [1], [0], [coefficient], [side], [side])))
         costs = np.zeros((2, 2), dtype=object)
-        constant = Fraction(duals._relax(costs, block, np.array([value]), GRID), 4**GRID)
+        constant = Fraction(duals.relaxed(costs, block, np.array([value]), GRID), 4**GRID)
         exactly = Fraction(value) * Fraction(side)
         assert exactly <= constant < exactly + unit
         reduced = Fraction(int(costs[1, 0]), 4**GRID)
@@ -69,7 +69,7 @@ def test_a_multiplier_whose_side_is_infinite_proves_nothing():
         ([0.0, 0.0], 0),
     ):
         costs = np.zeros((2, 2), dtype=object)
-        assert Fraction(duals._relax(costs, block, np.array(values), GRID), 4**GRID) == constant
+        assert Fraction(duals.relaxed(costs, block, np.array(values), GRID), 4**GRID) == constant
         assert costs.any() == bool(constant)
 
 
@@ -78,7 +78,7 @@ def test_a_multiplier_whose_side_is_infinite_proves_nothing():
 )
 @pytest.mark.parametrize("distance", [0.5, 1.0, 1.7])
 def test_the_ratio_of_a_pair_is_rounded_down_by_less_than_a_unit(epsilon, distance):
-    found = duals._ratio(Budget(epsilon), distance)
+    found = duals.ratio_below(Budget(epsilon), distance)
     high = 1 / Budget(epsilon).enclosure(Fraction(distance))[1]
     assert found <= high * 2**GRID < found + 1
 
@@ -88,8 +88,8 @@ def test_pairs_are_relaxed_exactly_and_their_slack_rounded_up(delta):
     problem = statement(lo.ApproximateLDP(1.0, delta))
     pairs = PairRows(*map(np.array, ([0, 1], [1, 2], [0, 0, 1], [0, 2, 1], [0.3, 2.0**-319])))
     costs = np.zeros((3, 3), dtype=object)
-    constant = duals._relax_pairs(costs, problem, pairs, GRID)
-    ratio = duals._ratio(Budget(1.0), 1.0)
+    constant = duals.relaxed_pairs(costs, problem, pairs, GRID)
+    ratio = duals.ratio_below(Budget(1.0), 1.0)
     one, two = (int(v) for v in integers([0.3, 2.0**-319]))
     expected = [
         [-one * ratio, 0, -one * ratio],
@@ -182,10 +182,10 @@ def test_only_the_owner_of_a_report_can_gain_from_it():
 def test_pairs_without_delta_add_no_constant():
     pairs = PairRows(*map(np.array, ([0], [1], [0], [0], [0.3])))
     assert (
-        duals._relax_pairs(np.zeros((3, 3), dtype=object), statement(lo.PureLDP(1.0)), pairs, GRID)
+        duals.relaxed_pairs(np.zeros((3, 3), dtype=object), statement(lo.PureLDP(1.0)), pairs, GRID)
         == 0
     )
-    assert duals._relax_pairs(None, statement(lo.PureLDP(1.0)), PairRows.joined([]), GRID) == 0
+    assert duals.relaxed_pairs(None, statement(lo.PureLDP(1.0)), PairRows.joined([]), GRID) == 0
 
 
 def test_rows_with_positive_multipliers_are_read_as_pairs():

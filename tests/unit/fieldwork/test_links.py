@@ -405,8 +405,8 @@ def test_an_id_that_another_collector_has_just_kept_uses_no_invitation():
         row = {"id": late.id, "smokes": "yes", **NORTH}
         results = []
         other = threading.Thread(target=lambda: results.extend(store.add([late])))
-        with store._engine.begin() as connection:  # of another collector, not committed yet
-            connection.execute(store._reports.insert(), row)
+        with store.engine.begin() as connection:  # of another collector, not committed yet
+            connection.execute(store.reports_table.insert(), row)
             other.start()
             other.join(0.5)
             assert other.is_alive()

@@ -223,7 +223,7 @@ def postgres():
 
 def physical(store):
     """Ids in the order of their rows in the table, and the number of transactions they are of."""
-    with store._engine.connect() as connection:
+    with store.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT id FROM reports ORDER BY ctid").scalars().all()
         count = "SELECT count(DISTINCT xmin::text) FROM reports"
         return rows, connection.exec_driver_sql(count).scalar()
@@ -235,7 +235,7 @@ def test_after_the_end_tables_of_postgresql_have_one_transaction_in_the_order_of
     assert physical(postgres) == (ids, 60)
     postgres.finish()
     assert physical(postgres) == (sorted(ids), 1)
-    with postgres._engine.connect() as connection:
+    with postgres.engine.connect() as connection:
         connection.exec_driver_sql("CHECKPOINT")
         where = "SELECT pg_read_binary_file(pg_relation_filepath('reports'))"
         data = bytes(connection.exec_driver_sql(where).scalar())
@@ -245,7 +245,7 @@ def test_after_the_end_tables_of_postgresql_have_one_transaction_in_the_order_of
 @needs_postgres
 def test_an_older_reader_of_postgresql_sees_all_rows_and_is_told_of(postgres):
     ids = add(postgres, 20)
-    old = postgres._engine.connect().execution_options(isolation_level="REPEATABLE READ")
+    old = postgres.engine.connect().execution_options(isolation_level="REPEATABLE READ")
     with old:
         old.exec_driver_sql("SELECT count(*) FROM about").scalar()
         with refused("order", ModelFileError):
@@ -271,7 +271,7 @@ def test_used_invitations_leave_the_files_of_postgresql():
         links = store.invite(5)
         add(store, invitation=links[0])
         store.finish()
-        with store._engine.connect() as connection:
+        with store.engine.connect() as connection:
             connection.exec_driver_sql("CHECKPOINT")
             where = "SELECT pg_read_binary_file(pg_relation_filepath('invitations'))"
             data = bytes(connection.exec_driver_sql(where).scalar())

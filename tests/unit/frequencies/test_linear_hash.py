@@ -24,7 +24,7 @@ def points(protocol):
     vectors = np.array(list(itertools.product(range(protocol.elements), repeat=protocol.length))).T[
         :, 1:
     ]
-    numbers = protocol._space.numbers(vectors)
+    numbers = protocol.space.numbers(vectors)
     first = np.unique(numbers, return_index=True)[1]
     assert numbers.max() + 1 == len(first)
     return vectors[:, first]
@@ -32,11 +32,11 @@ def points(protocol):
 
 def supported(protocol, vectors):
     """Whether each point supports each label, shape (n, m), by the product of the vectors."""
-    labels = protocol._space.digits(np.arange(len(protocol.inputs)))
-    field = protocol._space.field
+    labels = protocol.space.digits(np.arange(len(protocol.inputs)))
+    field = protocol.space.field
     found = []
     for label in labels.T:
-        product = protocol._space.product(
+        product = protocol.space.product(
             vectors[:-1], np.repeat(label[:, None], vectors.shape[1], axis=1)
         )
         found.append(field.sums[product, vectors[-1]] == 0)
@@ -82,10 +82,10 @@ def test_public_hashes_are_pairwise_independent_and_decoded_by_definition(q, n):
     assert protocol.q == Fraction(1, q)
     assert protocol.bits == (q - 1).bit_length()
     hashes = np.arange(q ** (protocol.length - 1))
-    labels = protocol._space.digits(np.arange(n))
-    vectors = protocol._space.digits(hashes)
+    labels = protocol.space.digits(np.arange(n))
+    vectors = protocol.space.digits(hashes)
     values = np.array(
-        [protocol._space.product(vectors, np.repeat(x[:, None], len(hashes), 1)) for x in labels.T]
+        [protocol.space.product(vectors, np.repeat(x[:, None], len(hashes), 1)) for x in labels.T]
     )
     same = (values[:, None] == values[None]).mean(axis=2)
     assert same == pytest.approx(np.where(np.eye(n), 1, 1 / q))

@@ -371,10 +371,10 @@ def test_counts_that_are_one_unit_over_are_rejected_before_an_audit():
     ties = Ties("log(3)", 2)
     fits = np.array([[0.75, 0.25], [0.25, 0.75]])
     over = np.array([[1, -1], [0, 0]]) / ROW_TOTAL
-    assert not module._is_rejected(fits, ties)
-    assert module._is_rejected(fits + over, ties)
-    assert not module._is_rejected(fits + over, Ties("log(3)", 2, delta=0.1))
-    assert not module._is_rejected(
+    assert not module.is_rejected(fits, ties)
+    assert module.is_rejected(fits + over, ties)
+    assert not module.is_rejected(fits + over, Ties("log(3)", 2, delta=0.1))
+    assert not module.is_rejected(
         fits[:, ::-1] * [[1, 4]], Ties("log(3)", 2, np.array([0]), np.array([1]))
     )
 
@@ -401,7 +401,7 @@ def test_raising_returns_the_least_array_of_the_cone_above(total, delta, pairs):
 def test_mixing_ends_with_the_mean_row():
     channel = np.array([[0.75, 0.25, 0.0], [0.25, 0.25, 0.5]])
     mean = channel.mean(axis=0)
-    family = list(module._by_mixing(channel, mean))
+    family = list(module.by_mixing(channel, mean))
     assert len(family) == 54
     for counts in family:
         assert counts.sum(axis=1).tolist() == [ROW_TOTAL] * 2
@@ -431,7 +431,7 @@ def test_slack_in_units_is_rounded_up_only_if_enough_of_delta_is_left():
     for delta, is_enough in ((1e-9, False), (0.011, False), (0.013, True), (1.0, True)):
         cone = module._Cone.of_ties(Ties(1.0, 3, delta=delta))
         units = delta * total
-        found = float(cone._integer_slack(total, m))
+        found = float(cone.integer_slack(total, m))
         assert (
             (units < found <= units + 2)
             if is_enough
@@ -457,8 +457,8 @@ def test_counts_are_compared_in_parts_of_columns(monkeypatch, over):
     wrong[3, over] *= 100
     for entries in (1, 200, 1 << 22):
         monkeypatch.setattr(module, "REJECTED_ENTRIES", entries)
-        assert not module._is_rejected(fits, ties)
-        assert module._is_rejected(wrong, ties)
+        assert not module.is_rejected(fits, ties)
+        assert module.is_rejected(wrong, ties)
 
 
 def test_the_largest_move_is_the_same_in_blocks(monkeypatch):
@@ -483,6 +483,6 @@ def test_rows_are_filled_up_only_if_their_masses_are_at_most_the_total(units, is
     # four units are left for rows of two reports; a fifth one vanishes in a sum of floats
     values = np.array([[0.5, 0.5 + units * 2.0**-53]] * 2)
     cone = module._Cone.of_ties(PureLDP(1.0).ties((0, 1)))
-    filled = module._fill(values, np.array([0.5, 0.5]), 1.0, 2.0, 0.0, cone)
+    filled = module.filled_up(values, np.array([0.5, 0.5]), 1.0, 2.0, 0.0, cone)
     assert (filled is not None) == is_filled
     assert filled is None or filled.astype(np.int64).sum(axis=1).tolist() == [2**53, 2**53]

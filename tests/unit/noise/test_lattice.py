@@ -181,7 +181,7 @@ def test_shapes_of_draws():
 def test_the_slope_of_the_tail_is_the_area_of_the_hull():
     """Sizes that happen to be steady before the far column joins are not taken for the tail."""
     noise = LatticeNoise([(1, 0), (0, 1), (5, 7)], 1.0)
-    assert noise.tail.sizes[1] == noise.words.size(60) - noise.words.size(59) == noise.words._growth
+    assert noise.tail.sizes[1] == noise.words.size(60) - noise.words.size(59) == noise.words.growth
     assert noise.size(60) == noise.words.size(60)
 
 

@@ -27,7 +27,7 @@ def orbit_sizes(points, most=None):
     """Number of collections of each size, from their orbits."""
     sizes = {}
     for collection in staircase.collection_orbits(points, most):
-        moved = np.sort(staircase._images(points)[:, list(collection.sets)], axis=1)
+        moved = np.sort(staircase.images_of(points)[:, list(collection.sets)], axis=1)
         stabilizer = int((moved == np.array(collection.sets)).all(axis=1).sum())
         sizes[len(collection.sets)] = (
             sizes.get(len(collection.sets), 0) + math.factorial(points) // stabilizer

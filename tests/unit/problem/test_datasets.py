@@ -81,7 +81,7 @@ def test_published_counts(name: str) -> None:
 
 
 def test_health_is_decided_by_exactly_one_column() -> None:
-    columns = [datasets._table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")]
+    columns = [datasets.read_table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")]
     assert set(np.unique(columns)) == {0, 1}
     assert np.sum(columns, axis=0).max() == 1
 
@@ -106,7 +106,7 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     for module in [name for name in sys.modules if name.split(".")[0] == "statsmodels"]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, "statsmodels", None)
-    datasets._table.cache_clear()
+    datasets.read_table.cache_clear()
     with refused("package", LdpoptError) as caught:
         datasets.load("fair:affairs")
     assert "statsmodels" in caught.value.one_line

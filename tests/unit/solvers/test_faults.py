@@ -92,7 +92,7 @@ def plug_in(tmp_path_factory):
         guarded.stop_all()  # what runs already knows other paths
         yield folder
     guarded.stop_all()
-    assert not guarded._children()
+    assert not guarded.living_children()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def rows_of(batches):
 
 def small_blocks(patch, size):
     """Blocks of some bytes, of both readers, from the first one on."""
-    split = csv_._split_header
+    split = csv_.split_header
 
     def split_early(stream, name):
         head, beginning = split(stream, name)
@@ -39,7 +39,7 @@ def small_blocks(patch, size):
 
     patch.setattr(plain_csv, "BLOCK", size)
     patch.setattr(csv_, "BLOCK", size)
-    patch.setattr(csv_, "_split_header", split_early)
+    patch.setattr(csv_, "split_header", split_early)
 
 
 class Stream:
@@ -167,9 +167,7 @@ def test_batches_end_where_those_of_arrow_end(rows, ending, monkeypatch):
     """Draws that alternate between batches are then the same with a seed."""
     monkeypatch.setattr(plain_csv, "BLOCK", 1000)
     monkeypatch.setattr(csv_, "BLOCK", 1000)
-    monkeypatch.setattr(
-        csv_, "_split_header", lambda stream, name: (stream.read(1), stream.read(1))
-    )
+    monkeypatch.setattr(csv_, "split_header", lambda stream, name: (stream.read(1), stream.read(1)))
     data = ("x\n" + "\n".join(["a", "bcd", "ef", "", "123456789"] * rows) + ending).encode()
     by_arrow = CsvRows(Stream(data), "f.csv")._batches_of_arrow([0], (), 0)
     lengths = [len(batch[0]) for batch in by_arrow]

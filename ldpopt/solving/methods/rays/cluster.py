@@ -106,7 +106,7 @@ class Cluster:
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
             self.client.submit(
-                _improved, self.data, block, sums, enough[block.outputs], until, pure=False
+                improved_block, self.data, block, sums, enough[block.outputs], until, pure=False
             )
             for block in blocks
         ]
@@ -141,7 +141,7 @@ def require_client(executor: Any) -> Any:
     )
 
 
-def _improved(
+def improved_block(
     data: SharedData, block: OutputShare, sums: Float, enough: Float, until: float
 ) -> OutputShare:
     """Improve a block's views until a time of `time.time`; runs in a worker."""

@@ -52,7 +52,7 @@ def start_from_coarse(work: Progress, gap: float, deadline: Deadline, client: An
     aim = gap if work.views is not None else 0.0
     while True:
         near_enough = (NEAR_LARGE if is_large else NEAR) * aim
-        chosen, far, is_near = _spread_inputs(cone, costs.mean(axis=0), near_enough)
+        chosen, far, is_near = spread_inputs(cone, costs.mean(axis=0), near_enough)
         coarse_gap = EXTENDED_GAP * aim if is_near else COARSE_GAP
         columns = _solve_coarse(work, chosen, far, coarse_gap, deadline, client)
         if not is_near or columns is None:
@@ -91,7 +91,7 @@ def _extend(
         work.center, work.center_value, work.share = work.proof[0], work.bound, LATER_SHARE
 
 
-def _spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, Float, bool]:
+def spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, Float, bool]:
     """Choose inputs, each the farthest from the earlier ones; return them and their losses to all
     inputs.
     """

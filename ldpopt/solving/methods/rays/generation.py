@@ -67,10 +67,10 @@ class Generation:
     def _run(self, gap: float, deadline: Deadline, max_pivots: float) -> str:
         """Do rounds from the first master on; return why they ended."""
         work = self.work
-        master = self._first_master()
+        master = self.first_master()
         ending = ""
         while not ending and not deadline.is_over:
-            master = self._round(master, gap, deadline)
+            master = self.next_master(master, gap, deadline)
             work.rounds += 1
             LOG.log(
                 self.log_level,
@@ -91,7 +91,7 @@ class Generation:
             return "stalled"
         return "slow" if work.trees.pivots > max_pivots and work.gap > SLOW_GAP else ""
 
-    def _round(self, master: RayMaster, gap: float, deadline: Deadline) -> RayMaster:
+    def next_master(self, master: RayMaster, gap: float, deadline: Deadline) -> RayMaster:
         """Solve the master, price all outputs, and add their rays."""
         work = self.work
         before = work.value, work.bound
@@ -187,7 +187,7 @@ class Generation:
         used, step = used[prices.least[used] < 0], sums - work.center
         return bool(step.sum() - (work.trees.rays(used) @ step).sum() > 0)
 
-    def _first_master(self) -> RayMaster:
+    def first_master(self) -> RayMaster:
         """A master of kernel columns and the initial rays; from the best channel on, if there is
         one.
         """

@@ -91,7 +91,7 @@ class RaysMethod(Method):
         return (
             f"the constraints tie neighbors output by output, and with {form.entries} entries "
             f"({size}) few extreme rays of the cone of private columns are used; "
-            f"about {_bytes(form) / 2**30:.2g} GiB of memory with the certificate"
+            f"about {memory_bytes(form) / 2**30:.2g} GiB of memory with the certificate"
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
@@ -101,7 +101,9 @@ class RaysMethod(Method):
                 f"rays need inputs that are tied in pairs, and {task.problem.privacy!r} ties none"
             )
             raise NotRepresentableError(message, code="no-ties", do='use solver="highs"')
-        require_memory(_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs")
+        require_memory(
+            memory_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs"
+        )
         began = time.perf_counter(), time.process_time()
         costs, least, scale = normalized(task.problem)
         work = _started(task, task.form.ties, costs, scale)
@@ -207,7 +209,7 @@ def _unlisted_answer(
     return replace(raw, multipliers=multipliers)
 
 
-def _bytes(form: ProblemForm) -> float:
+def memory_bytes(form: ProblemForm) -> float:
     """Memory for a problem, about."""
     return (START_BYTES if form.n > WHOLE else ENTRY_BYTES) * form.entries
 

@@ -56,11 +56,11 @@ def start_from_patches(work: Progress, gap: float, deadline: Deadline) -> None:
     graph = csr_array((cone.loss, (cone.first, cone.second)), shape=(cone.n, cone.n))
     accuracy = max(gap, START_GAP) if cone.n <= WHOLE else gap
     while not deadline.is_over:
-        patches = _patches(graph, -MARGIN * float(np.log(accuracy)))
+        patches = patches_of(graph, -MARGIN * float(np.log(accuracy)))
         if (most := max(len(patch.inputs) for patch in patches)) > MAX_SHARE * cone.n:
             return
         LOG.info("rays: %d patches of up to %d inputs", len(patches), most)
-        _stitch(work, patches, accuracy, deadline)
+        stitch(work, patches, accuracy, deadline)
         LOG.info("rays: channel of patches, gap %.2e", work.gap)
         if work.gap <= accuracy or cone.n <= WHOLE:
             work.first_master = work.first_master if work.gap <= accuracy else None
@@ -68,7 +68,7 @@ def start_from_patches(work: Progress, gap: float, deadline: Deadline) -> None:
         accuracy *= FURTHER
 
 
-def _stitch(work: Progress, patches: list[Patch], gap: float, deadline: Deadline) -> None:
+def stitch(work: Progress, patches: list[Patch], gap: float, deadline: Deadline) -> None:
     """Solve patches, and keep the bound and the channel that they give together, if these are
     better.
     """
@@ -85,7 +85,7 @@ def _stitch(work: Progress, patches: list[Patch], gap: float, deadline: Deadline
         work.share = 0.0  # the master's multipliers are priced first
 
 
-def _patches(graph: csr_array, margin: float) -> list[Patch]:
+def patches_of(graph: csr_array, margin: float) -> list[Patch]:
     """Cores of nearly equal size, each with a margin of so many nats."""
     patches = []
     for core in _halves(graph, np.arange(graph.shape[0])):
