@@ -101,21 +101,21 @@ class CompactSystem(NewtonSystem[CompactPoint]):
         at = self.at
         beta = self.path.beta
         theta, tau, v = (self.theta, self.tau, self.v)
-        # changes of s, t and h by the aims alone, with all else as it is
-        es = aims[0] / at.w
-        et = aims[1] / at.z
-        eh = aims[2] / at.m if self.path.delta else np.zeros(len(at.m))
+        # changes of s, t and h by the aims alone; what dw, dz and dM change follows at the end
+        ds = aims[0] / at.w
+        dt = aims[1] / at.z
+        dh = aims[2] / at.m if self.path.delta else np.zeros(len(at.m))
         q = (
-            eh
+            dh
             - self.output_residual
-            + beta * (np.einsum("ij,ij->j", v, es) + np.einsum("ij,ij->j", v, et))
+            + beta * (np.einsum("ij,ij->j", v, ds) + np.einsum("ij,ij->j", v, dt))
         )
-        across = tau * es
+        across = tau * ds
         # in place, because large temporary arrays take longer than their arithmetic
-        across -= theta * et
+        across -= theta * dt
         f = np.einsum("ij,ij->i", v, across) - self.row_residual
         dy, dm = self._solve_schur(q, f, REFINEMENTS if refine else 0)
-        shared = np.add(es, et, out=across)
+        shared = np.add(ds, dt, out=across)
         shared -= beta * dm
         # dw = dy + dz would lose digits if w is small
         dw = tau * dy[:, None]
@@ -123,9 +123,10 @@ class CompactSystem(NewtonSystem[CompactPoint]):
         for part in (dw, dz):
             part += shared
             part *= v
-        es -= np.multiply(theta, dw, out=shared)
-        et -= np.multiply(tau, dz, out=shared)
-        return type(at)(es, et, dm, dw, dz, eh - at.h / at.m * dm, dy)
+        ds -= np.multiply(theta, dw, out=shared)
+        dt -= np.multiply(tau, dz, out=shared)
+        dh -= at.h / at.m * dm
+        return type(at)(ds, dt, dm, dw, dz, dh, dy)
 
 
 @dataclass(frozen=True)
