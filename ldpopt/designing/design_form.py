@@ -26,6 +26,25 @@ LARGEST = 2000  # largest number of classes for which rank and symmetries are co
 LEAST_EPSILON = 2.0**-53  # different masses over 2**53 differ by a factor of at least 1 + 2**-53
 
 
+def require_budget(epsilon: Budget, *, is_pure: bool = True) -> None:
+    """Refuse a budget under which no report depends on the answer, or none over ``2**53`` does."""
+    if not epsilon > 0:
+        raise StatementError(
+            "at epsilon = 0 no report can depend on the answer",
+            code="zero-budget",
+            do="choose epsilon > 0",
+        )
+    if is_pure and float(epsilon) < LEAST_EPSILON:
+        too_small = (
+            f"epsilon = {float(epsilon):.3g} is too small for probabilities in multiples of 2**-53"
+        )
+        raise StatementError(
+            f"{too_small}: no report can depend on the answer",
+            code="small-budget",
+            do="choose a larger epsilon",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class DesignForm:
     """Facts of a design problem; the deadline is for the listing of extreme rays."""
@@ -37,22 +56,7 @@ class DesignForm:
     def of(cls, problem: DesignProblem, deadline: Deadline = NO_LIMIT) -> "DesignForm":
         """The form of a problem; raises if no mechanism can solve it."""
         form = cls(problem, deadline)
-        if not form.epsilon > 0:
-            raise StatementError(
-                "at epsilon = 0 no report can depend on the answer",
-                code="zero-budget",
-                do="choose epsilon > 0",
-            )
-        if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
-            too_small = (
-                f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in "
-                "multiples of 2**-53"
-            )
-            raise StatementError(
-                f"{too_small}: no report can depend on the answer",
-                code="small-budget",
-                do="choose a larger epsilon",
-            )
+        require_budget(form.epsilon, is_pure=form.is_pure)
         if problem.outputs is not None and problem.workload.shape[1] > LARGEST and form.is_tables:
             large_channel = (
                 f"a channel of {problem.workload.shape[1]:,} answers is not listed, with few "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt.designing.design import design
+from ldpopt.designing.design_form import require_budget
 from ldpopt.designing.saved import AnyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.chosen import CHOICE
@@ -310,6 +311,12 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     stated = {name: own_source(page, name, each) for name, each in survey.question.items()}
     sources = {name: source for name, source in stated.items() if source is not None}
     budgets = divide_budget(page, survey, total, scheme, sources)
+    for name, budget in budgets.items():
+        question = survey.question[name]
+        if question.utility is None:  # else a constant report may be meant
+            own = () if question.epsilon is None else ("question", name)
+            with page.at(*own, "epsilon"):
+                require_budget(budget)
     asked = _stated_questions(page, survey, sources)
     unsolved = UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint, asked)
     unsolved.require_columns()

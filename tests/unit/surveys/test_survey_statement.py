@@ -481,3 +481,22 @@ def test_every_way_to_write_questions_is_a_survey(tmp_path: Path, text: str) -> 
     refusal = run_cli("design", str(path))
     assert refusal.exit_code == 2
     assert "ldpopt survey solve" in refusal.stderr
+
+
+@pytest.mark.parametrize("scheme", ["split", "one_question", "fake_data", "joint"])
+@pytest.mark.parametrize(
+    ("budget", "code"), [("0", {"zero-budget", "spent"}), ("1e-17", {"small-budget"})]
+)
+def test_a_budget_without_a_mechanism_is_refused_when_the_file_is_read(
+    folder: Path, scheme: str, budget: str, code: set[str]
+) -> None:
+    questions = '[question.a]\nlabels = ["no", "yes"]\n[question.b]\nlabels = ["no", "yes"]\n'
+    Path("t.toml").write_text(f'epsilon = {budget}\nscheme = "{scheme}"\n{questions}')
+    with pytest.raises(ModelFileError) as caught:
+        read_survey("t.toml")
+    assert caught.value.code in code
+    if scheme != "joint":  # without budgets of single questions
+        own = questions.replace("\n[question.b]", f"\nepsilon = {budget}\n[question.b]")
+        Path("t.toml").write_text(f'epsilon = 2\nscheme = "{scheme}"\n{own}')
+        with refused(min(code - {"spent"}), ModelFileError):
+            read_survey("t.toml")
