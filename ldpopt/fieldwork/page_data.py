@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from ldpopt.errors import StatementError
 from ldpopt.fieldwork.frame_words import Words, chance_text, fill, read_words
 from ldpopt.fieldwork.sentences import (
     BOUND,
@@ -18,11 +19,14 @@ from ldpopt.fieldwork.sentences import (
     WAVES,
     PromiseFacts,
 )
+from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.sentences import Topic, above_text
+from ldpopt.mechanism.questions import Question
 from ldpopt.surveys.choices import promises_of
 from ldpopt.surveys.form_words import QuestionWords
 from ldpopt.surveys.questionnaire import Questionnaire
 from ldpopt.surveys.survey import Survey
+from ldpopt.surveys.ticks import TicksQuestion
 
 # Chances of the guesses that the promise is about
 GUESSES = {"half": Fraction(1, 2), "few": Fraction(1, 100)}
@@ -36,8 +40,33 @@ def page_texts(survey: Survey, language: str | None) -> dict[str, tuple[Words, d
     texts = {}
     for code in codes:
         words = read_words(code, survey)
+        for name, stated in survey.words.in_language(code).questions.items():
+            _require_one_no_answer(name, survey.questions[name], stated, words)
         texts[code] = words, _texts(facts, code, words)
     return texts
+
+
+def _require_one_no_answer(
+    name: str, question: Question, stated: QuestionWords, words: Words
+) -> None:
+    """Refuse an answer that reads like the one for missing answers, which the page words itself."""
+    if question.missing_answer is None:
+        return
+    missing = text_of(question.missing_answer)
+    shown = stated.answers.get(missing, words["no_answer"])
+    if isinstance(question, TicksQuestion):
+        answers = tuple(question.ticks)
+    else:
+        answers = tuple(map(text_of, question.inputs))
+    for label in answers:
+        own = stated.answers.get(label, label)
+        if label != missing and own.strip().casefold() == shown.casefold():
+            raise StatementError(
+                f"an answer, and the one for missing answers, are both {own!r} on the page",
+                code="same-words",
+                where=f"question {name}",
+                do='remove the answer: missing = "answer" adds it; or give it words of its own',
+            )
 
 
 def _texts(facts: PromiseFacts, code: str, words: Words) -> dict[str, Any]:

@@ -58,9 +58,10 @@ class SameChoices:
     @property
     def in_words(self) -> str:
         """A note for readers of the table."""
+        degrees = "degree" if self.freedom == 1 else "degrees"
         return (
             f"{self.question}: the same answers for all choices? chi-square {self.statistic:.4g} "
-            f"with {self.freedom} degrees of freedom, p-value {self.p_value:.2g}; the estimate "
+            f"with {self.freedom} {degrees} of freedom, p-value {self.p_value:.2g}; the estimate "
             "does not depend on it"
         )
 

@@ -1,9 +1,11 @@
 """The form of a survey: what a device draws with, its digest, and the words around it."""
 
+import contextlib
 import hashlib
 import json
 from datetime import date, datetime
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from builders import refused
 from ldpopt import Mechanism, Survey, UtilityOptimizedLDP, solve
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.fieldwork import page
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.problem import Problem
 from ldpopt.surveys.changed_words import first_difference
@@ -282,3 +285,25 @@ def test_what_differs_first_between_two_forms_is_said():
         "column 'b' is drawn by another mechanism": Survey({"a": COIN, "b": other}),
     }
     assert {form_difference(form, one.form()): one for one in cases.values()} == cases
+
+
+@pytest.mark.parametrize(
+    ("answers", "language", "is_refused"),
+    [
+        ('labels = ["no", "yes", "No Answer "]', "en", True),
+        ('labels = ["no", "yes"]\nanswers = { yes = "No answer" }', "en", True),
+        ('ticks = ["beer", "No answer"]', "en", True),
+        ('labels = ["no", "yes", "Keine Angabe"]', "de", True),
+        ('labels = ["no", "yes", "Keine Angabe"]', "en", False),
+        ('labels = ["no", "yes"]\nanswers = { "no answer" = "I do not say" }', "en", False),
+        ('labels = ["no", "yes", "no answer"]\nmissing = "leave"', "en", False),
+    ],
+)
+def test_no_answer_reads_like_the_one_for_missing_answers(
+    tmp_path: Path, answers: str, language: str, is_refused: bool
+) -> None:
+    text = f'epsilon = 2\nmissing = "answer"\n[question.a]\n{answers}\n'
+    (tmp_path / "s.toml").write_text(text)
+    survey = Survey.from_toml(tmp_path / "s.toml")
+    with refused("same-words") if is_refused else contextlib.nullcontext():
+        page(survey, language=language)
