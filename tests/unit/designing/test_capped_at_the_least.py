@@ -27,7 +27,7 @@ def proved(best: Any, cap: float) -> None:
 @pytest.mark.parametrize(
     ("n", "epsilon", "objective"),
     [(6, 2.9, "average"), (7, 1.7, "average"), (7, 2.9, "average"), (8, 1.75, "worst_case")][
-        : thorough_or(2, 4)
+        : thorough_or(1, 4)
     ],
 )
 def test_a_cycle_has_its_best_design_at_the_least_influence(
