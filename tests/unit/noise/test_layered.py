@@ -154,7 +154,7 @@ def test_queries_that_are_not_linear_are_near_the_optimum(name):
 
 
 def test_layers_to_some_depth_on_more_tables_than_a_program_takes(monkeypatch):
-    most = thorough_or(600, repairs.MAX_LAYER_ENTRIES)
+    most = thorough_or(400, 1000)
     monkeypatch.setattr(repairs, "MAX_LAYER_ENTRIES", most)
     found = bfs_mechanism(histograms(4, thorough_or(6, 9)), 1.0, median, utility="absolute_error")
     assert len(found.problem.inputs) == thorough_or(210, 715)
