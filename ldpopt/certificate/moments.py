@@ -18,7 +18,7 @@ patterns of membership of three answers, and ``(|A| - k)(|A| - k - 1)``. Theory:
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import comb
 from operator import itemgetter
 
@@ -31,6 +31,14 @@ from ldpopt.foundation.numbers import Float, Int
 SIZES = 40
 LISTED = 512
 Entry = tuple[int, int, int, int]  # row, column, number of a moment, coefficient
+
+
+@cache
+def lower_half(size: int) -> tuple[Int, Int]:
+    """Rows and columns of the entries of a triangular matrix; a search asks for a few sizes
+    thousands of times.
+    """
+    return np.tril_indices(size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +131,7 @@ class Moments:
         start = 0
         for block in self.blocks:
             lower = np.zeros((block.size, block.size), dtype=object)
-            lower[np.tril_indices(block.size)] = numbers.whole[start : start + block.entries]
+            lower[lower_half(block.size)] = numbers.whole[start : start + block.entries]
             start += block.entries
             square = product(lower, lower.T) if block.size > 1 else lower * lower
             np.add.at(

@@ -36,13 +36,19 @@ class Field:
         return np.asarray(total % self.p)
 
 
+def prime_power(q: int) -> tuple[int, int] | None:
+    """The prime ``p`` and the exponent ``e`` of ``q = p**e``; None if ``q`` is no such power."""
+    p = next((d for d in range(2, q + 1) if q % d == 0), 1)
+    e = round(np.log(q) / np.log(p)) if p > 1 else 0
+    return (p, e) if q >= 2 and p**e == q else None
+
+
 @cache
 def field(q: int) -> Field | None:
     """The field of ``q`` elements; None if ``q`` is not a power of a prime."""
-    p = next((d for d in range(2, q + 1) if q % d == 0), 1)
-    e = round(np.log(q) / np.log(p)) if p > 1 else 0
-    if q < 2 or p**e != q:
+    if (power := prime_power(q)) is None:
         return None
+    p, e = power
     for tail in product(range(p), repeat=e):
         if (powers := _powers(np.array(tail, np.int64), p, q)) is not None:
             return Field(p, e, powers)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.foundation.fields import field
+from ldpopt.foundation.fields import prime_power
 from ldpopt.foundation.numbers import (
     Float,
     Int,
@@ -166,7 +166,7 @@ class LinearHash(FrequencyProtocol):
             max(2, math.floor(around / 3)), min(MAX_ELEMENTS, math.ceil(3 * around) + 3) + 1
         )
         variances = {}
-        for q in filter(field, sizes):
+        for q in filter(prime_power, sizes):
             p, other = self._probabilities(q)
             if p > other:
                 variances[q] = len(self.inputs) * other * (1 - other) / (p - other) ** 2 + (

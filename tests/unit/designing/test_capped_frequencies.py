@@ -282,7 +282,7 @@ def test_liars_among_many_answers(tmp_path: Path) -> None:
     workload = lo.Workload.frequencies(100)
     privacy = lo.PureLDP(2.0)
     free = lo.design(workload, privacy)
-    for share, number in ((0.01, 10_000), (0.2, 10**7), (1e-5, 100)):
+    for share, number in [*thorough_or([], [(0.01, 10_000)]), (0.2, 10**7), (1e-5, 100)]:
         best = lo.design(workload, privacy, liars=share, people=number)
         claim = best.certificate
         assert claim.recheck() == ()
@@ -295,7 +295,7 @@ def test_liars_among_many_answers(tmp_path: Path) -> None:
         assert float(claim.criterion) == pytest.approx(error(best))
         assert best.root_mean_square == pytest.approx(error(best) ** 0.5)
         least = lo.least_influence(workload, privacy)
-        for cap in np.linspace(least, free.influence.largest, 7):
+        for cap in np.linspace(least, free.influence.largest, thorough_or(3, 7)):
             other = lo.design(workload, privacy, influence=float(cap))
             assert error(other) >= float(claim.least)
         assert error(free) >= float(claim.criterion) * (1 - 1e-9)

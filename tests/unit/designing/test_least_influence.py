@@ -17,7 +17,7 @@ from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.problem.design_problem import DesignProblem
 
 THREE = lo.PureLDP("log(3)")
-N = thorough_or(12, 40)
+N = thorough_or(8, 40)
 FREQUENCIES = {2: 3 / 2, 3: 15 / 8, 4: 2.0, 5: 2.0}
 PREFIX = {3: 15 / 8, 4: 15 / 7, 5: 7 / 3, 6: 53 / 21}
 

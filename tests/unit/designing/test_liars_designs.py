@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from fractions import Fraction as F
 from pathlib import Path
@@ -18,6 +19,15 @@ from ldpopt.certificate.liars_certificate import caps_within
 from tampering import with_digest
 
 
+@functools.cache
+def for_liars(workload: lo.Workload, share: float, people: int) -> Any:
+    """A design for a share of liars, made once for the tests of the same one."""
+    return lo.design(workload, lo.PureLDP(1.0), liars=share, people=people)
+
+
+FOUR = lo.Workload.frequencies(4)
+
+
 def error(best: Any, share: float, people: int) -> float:
     """The mean squared error with liars of a design of numbers of span 1, by its definition."""
     k = len(best.names)
@@ -28,15 +38,15 @@ def error(best: Any, share: float, people: int) -> float:
 @pytest.mark.parametrize(
     ("workload", "share", "people"),
     [
-        (lo.Workload.frequencies(4), 0.01, 10_000),
-        (lo.Workload.frequencies(4), 0.05, 1000),
-        (lo.Workload.mean([0.0, 0.25, 0.5, 1.0]), 0.01, 1000),
+        (FOUR, 0.01, 10_000),
+        *thorough_or([], [(FOUR, 0.05, 1000)]),
+        (lo.Workload.mean([0.0, *thorough_or([], [0.25]), 0.5, 1.0]), 0.01, 1000),
     ],
 )
 def test_no_cap_has_less_error_with_liars(
     workload: lo.Workload, share: float, people: int, tmp_path: Path
 ) -> None:
-    best = lo.design(workload, lo.PureLDP(1.0), liars=share, people=people)
+    best = for_liars(workload, share, people)
     claim = best.certificate
     assert claim.recheck() == ()
     assert claim.excess <= 1e-3
@@ -79,7 +89,7 @@ def test_the_worst_case_is_refused() -> None:
 
 
 def test_forged_claims_about_liars_are_refused_by_both() -> None:
-    best = lo.design(lo.Workload.frequencies(4), lo.PureLDP(1.0), liars=0.01, people=10_000)
+    best = for_liars(FOUR, 0.01, 10_000)
     data = json.loads(json.dumps(best.certificate.to_dict()))
     assert is_refused_by_both(data) == (False, False)
     criterion = F(data["criterion"])
@@ -124,7 +134,7 @@ def test_caps_of_spans_are_never_below_them() -> None:
     ids=["free", "capped", "liars"],
 )
 @pytest.mark.parametrize(
-    "workload", [lo.Workload.prefix(4), lo.Workload.frequencies(30)], ids=["listed", "sets"]
+    "workload", [lo.Workload.frequencies(3), lo.Workload.frequencies(30)], ids=["listed", "sets"]
 )
 def test_a_design_is_shown_in_a_line(workload: lo.Workload, more: dict[str, Any]) -> None:
     best = lo.design(workload, lo.PureLDP(1.0), **more)

@@ -60,7 +60,12 @@ def test_a_one_sided_mean_for_the_worst_case():
 @pytest.mark.parametrize("objective", thorough_or(["average"], ["average", "worst_case"]))
 def test_a_constant_in_the_numbers_of_a_mean_changes_nothing(objective):
     plain, moved = (
-        design(Workload.mean([shift + i for i in range(25)]), PureLDP(1.0), objective=objective)
+        design(
+            Workload.mean([shift + i for i in range(thorough_or(8, 25))]),
+            PureLDP(1.0),
+            objective=objective,
+            limits=lo.DesignLimits(listed_answers=5),
+        )
         for shift in (0, 1.7e9)
     )
     assert (moved.value, moved.bound) == (plain.value, plain.bound)
@@ -135,8 +140,7 @@ def test_bounds_of_the_relaxation_do_not_depend_on_one_start(n, epsilon):
     "seed, rows, weights, epsilon",
     [
         (1, 1, [0, 1, 2], 8.0),
-        (2, 2, [1, 0, 0], 12.0),
-        (3, 2, [0, 0, 0, 1], 12.0),
+        *thorough_or([], [(2, 2, [1, 0, 0], 12.0), (3, 2, [0, 0, 0, 1], 12.0)]),
         (16, 2, [0, 1, 0, 0], 12.0),
     ],
 )

@@ -21,6 +21,7 @@ from ldpopt import (
     plot,
     techniques,
 )
+from ldpopt.designing import literature
 from ldpopt.designing.sentences import OWN
 from ldpopt.errors import StatementError
 
@@ -40,6 +41,12 @@ NAMED = {
     "Kuk, three": (techniques.kuk("1/5", "4/5", draws=3), Fraction(64)),
     "items": (techniques.item_count(["1/2"] * 4), None),
 }
+
+
+@pytest.fixture(autouse=True)
+def _few_steps_of_the_longest_search(monkeypatch):
+    """The literature takes the time of these tests, which are about other rows."""
+    monkeypatch.setattr(literature, "STEPS", 10)
 
 
 def people(channel, p):

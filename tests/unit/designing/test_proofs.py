@@ -95,7 +95,7 @@ def test_rays_of_no_cost_are_no_failure():
     """On a path of 6 answers at a budget of 40 no multipliers held, and the zeros in their place
     did not either."""
     graph = nx.path_graph(6)
-    for seed in range(thorough_or(2, 4)):
+    for seed in range(thorough_or(1, 4)):
         rng = np.random.default_rng(seed)
         rows = rng.standard_normal((3, 6)) + 10.0 ** rng.integers(3, 9)
         for objective in ("average", "worst_case"):

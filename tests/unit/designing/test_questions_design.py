@@ -14,7 +14,7 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
-from builders import listed_sets, refused
+from builders import listed_sets, refused, thorough_or
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.documents import digest_of
 from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate, SetsOfKinds
@@ -69,7 +69,12 @@ STACK = 2.0 * Workload.marginals((2,) * 3, 1) + Workload.marginals((2,) * 3, 3)
 
 
 @pytest.mark.parametrize(
-    "workload", [Workload.marginals((2,) * 4, 2), STACK, -3.0 * Workload.marginals((2,) * 3, 1)]
+    "workload",
+    [
+        Workload.marginals((2,) * thorough_or(3, 4), 2),
+        STACK,
+        -3.0 * Workload.marginals((2,) * 3, 1),
+    ],
 )
 @pytest.mark.parametrize("best", [True, False])
 def test_value_bias_and_variances_are_those_of_the_listed_channel(

@@ -471,7 +471,7 @@ def test_the_best_protocol_is_near_the_optimum_short_and_named_with_its_reason()
 
 
 def test_bits_of_many_labels_are_counted_without_a_second_table():
-    protocol = frequencies.UnaryEncoding(20_000, 1.0)
+    protocol = frequencies.UnaryEncoding(5000, 1.0)
     reports = protocol.privatize(np.arange(300), rng=1)
     weights = np.linspace(1, 2, 300)
     for table, shares in ((reports, weights), (reports.view(np.uint8), None)):

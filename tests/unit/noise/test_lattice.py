@@ -216,7 +216,7 @@ def test_endless_searches_are_rejected(monkeypatch):
         LatticeNoise([1], 0.0)
     with pytest.raises(StatementError, match="size = -1"):
         LatticeNoise([1], 1.0).sample(-1)
-    monkeypatch.setattr(words, "MAX_POINTS", 10_000)
+    monkeypatch.setattr(words, "MAX_POINTS", 2000)
     with refused("tail", NotRepresentableError):
         WordMetric([2]).level([1])
     with refused("tail", NotRepresentableError):

@@ -17,7 +17,7 @@ from ldpopt.errors import (
     PrivacyViolationError,
     StatementError,
 )
-from ldpopt.noise.layers import bfs_mechanism, level_matrix
+from ldpopt.noise.layers import bfs_mechanism, level_matrix, repairs
 from ldpopt.privacy.neighbors import cayley, cycle, grid, histograms, path
 from ldpopt.problem.utility import Utility, absolute_error
 
@@ -35,18 +35,19 @@ def around(n):
     return Utility(np.minimum(apart, n - apart).astype(float), "loss")
 
 
-def test_a_star_of_500_needs_almost_twice_the_budget():
-    star = nx.star_graph(499)
+def test_a_large_star_needs_almost_twice_the_budget():
+    n = thorough_or(150, 500)
+    star = nx.star_graph(n - 1)
     found = bfs_mechanism(star, 1.0, repair="budget")
-    center = 1 + 499 / math.e
-    leaf = 1 + 1 / math.e + 498 / math.e**2
+    center = 1 + (n - 1) / math.e
+    leaf = 1 + 1 / math.e + (n - 2) / math.e**2
     assert found.normalizers[:2] == pytest.approx([center, leaf])
     assert found.unrepaired_epsilon == pytest.approx(1 + math.log(center / leaf), abs=1e-12)
-    assert round(found.unrepaired_epsilon, 3) == 1.987
+    assert round(found.unrepaired_epsilon, 3) == thorough_or(1.959, 1.987)
     assert found.mechanism.audit(found.problem.privacy).verdict == "certified"
     with refused("normalizers", PrivacyViolationError) as caught:
         bfs_mechanism(star, 1.0, repair="none")
-    assert "1.98735" in caught.value.what
+    assert thorough_or("1.95875", "1.98735") in caught.value.what
 
 
 @pytest.mark.parametrize("epsilon", thorough_or([1.0, "log(3)"], [0.1, 1.0, "log(3)", 4.0]))
@@ -152,13 +153,15 @@ def test_queries_that_are_not_linear_are_near_the_optimum(name):
         assert better * found.tried["layers"] <= better * found.tried["budget"]
 
 
-def test_layers_to_some_depth_on_more_tables_than_a_program_takes():
-    found = bfs_mechanism(histograms(4, 9), 1.0, median, utility="absolute_error")
-    assert len(found.problem.inputs) == 715
+def test_layers_to_some_depth_on_more_tables_than_a_program_takes(monkeypatch):
+    most = thorough_or(400, 1000)
+    monkeypatch.setattr(repairs, "MAX_LAYER_ENTRIES", most)
+    found = bfs_mechanism(histograms(4, thorough_or(6, 9)), 1.0, median, utility="absolute_error")
+    assert len(found.problem.inputs) == thorough_or(210, 715)
     assert found.repair == "layers"
     assert found.value < 0.8 * found.tried["budget"]
     rows = np.unique(found.mechanism.channel, axis=0)
-    assert 4 < len(rows) <= 3000 // 4
+    assert 4 < len(rows) <= most // 4
 
 
 def test_layers_need_a_query():

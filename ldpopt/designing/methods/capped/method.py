@@ -73,6 +73,8 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
     except CertificateError:
         if task.deadline.is_over:
             raise
+    if no_design(capped, caps, task.deadline):
+        raise _outside(capped, caps, task, is_excluded=True)
     for part in RAISED_CAPS:  # near the least cap no multipliers are finite
         other = capped.found(caps, task.gap, task.deadline, part)
         if other.is_unbiased:
@@ -87,7 +89,12 @@ def designed(capped: CappedTask, caps: Float, task: DesignTask) -> CappedCertifi
 
 
 def _outside(
-    capped: CappedTask, caps: Float, task: DesignTask, least: float | None = None
+    capped: CappedTask,
+    caps: Float,
+    task: DesignTask,
+    least: float | None = None,
+    *,
+    is_excluded: bool = False,
 ) -> LdpoptError:
     """The error for caps within which no design was found: whether it is proved that there is none,
     and the least common cap.
@@ -101,9 +108,8 @@ def _outside(
     enough = f"{least * (1 + RAISED):.15g}"
     cap = f"influence of {caps[lowest]:.9g} on {short_repr(names[lowest])}"
     cap += ", and its caps on the other numbers" if len(np.unique(caps[places])) > 1 else ""
-    return outside(
-        cap, f"{enough} on all capped numbers", enough, no_design(capped, caps, task.deadline)
-    )
+    is_excluded = is_excluded or no_design(capped, caps, task.deadline)
+    return outside(cap, f"{enough} on all capped numbers", enough, is_excluded)
 
 
 def outside(cap: str, least: str, enough: str, is_excluded: bool) -> LdpoptError:

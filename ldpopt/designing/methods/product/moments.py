@@ -16,7 +16,7 @@ from math import comb, sqrt
 import numpy as np
 
 from ldpopt.certificate.design_bound_moments import MomentBound, MomentLevels
-from ldpopt.certificate.moments import MomentMatrix, Moments
+from ldpopt.certificate.moments import MomentMatrix, Moments, lower_half
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
@@ -317,7 +317,7 @@ class Search:
         every = [_root(matrix) for matrix in step.matrices]
         every += list(np.sqrt(np.maximum(step.line, 0.0))[:, None, None])
         factors = [
-            (scale[:, None] * factor * (root * sqrt(2**d)))[np.tril_indices(len(scale))]
+            (scale[:, None] * factor * (root * sqrt(2**d)))[lower_half(len(scale))]
             for scale, factor in zip(self.scales, every, strict=True)
         ]
         made = MomentBound(root * sigma, root * root, np.concatenate(factors), self.moments.apart)
