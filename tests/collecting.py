@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import multiprocessing
+import os
 import re
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,7 +22,30 @@ from ldpopt.surveys.form import form_digest
 
 SURVEY = Survey({"smokes": Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])})
 DIGEST = form_digest(SURVEY.form())
-COMMAND = "from ldpopt.cli import main; main()"
+
+FORKS = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+"""Processes that have imported what a collector needs, which takes a second each time."""
+
+if sys.platform != "win32":
+    FORKS.set_forkserver_preload(
+        [
+            *("ldpopt.cli.app", "ldpopt.fieldwork.service", "jinja2", "pydantic.root_model"),
+            *("sqlalchemy.dialects.sqlite", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on"),
+            *("starlette.applications", "starlette.responses", "starlette.routing"),
+        ]
+    )
+
+COMMAND = """
+import os, sys
+
+for number, name in ((1, "told"), (2, "errors")):
+    os.dup2(os.open(f"{folder}/{name}", os.O_CREAT | os.O_WRONLY), number)
+sys.argv[1:] = words
+exec(first, {})
+from ldpopt.cli import main
+
+main()
+"""
 
 
 def message(**changes: Any) -> dict[str, Any]:
@@ -31,26 +55,23 @@ def message(**changes: Any) -> dict[str, Any]:
 
 
 class Collecting:
-    """`ldpopt survey collect` with a database in a folder; ``first`` is a line of Python that runs
-    before."""
+    """`ldpopt survey collect` with a database in a folder; ``first`` is Python that runs before."""
 
-    def __init__(self, folder: Path, *options: str, first: str = "pass", **popen: Any) -> None:
+    def __init__(self, folder: Path, *options: str, first: str = "") -> None:
         SURVEY.save(folder / "survey.json")
         self.folder = folder
         self.path = folder / "reports.db"
         words = ["survey", "collect", str(folder / "survey.json"), "--to", f"sqlite:///{self.path}"]
         words += ["--port", "0", "--json", "-", *options]
-        self.errors = (folder / "errors").open("w+")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", f"{first}\n{COMMAND}", *words],
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
-            **popen,
-        )
-        line = self.process.stdout.readline()
-        assert line, self.end(signal.SIGKILL)
-        self.address = json.loads(line)["address"]
+        names = {"folder": str(folder), "words": words, "first": first}
+        for name in ("told", "errors"):
+            (folder / name).write_text("")
+        self.process = FORKS.Process(target=exec, args=(COMMAND, names), daemon=True)
+        self.process.start()
+        told = folder / "told"
+        until(lambda: told.read_text().endswith("\n") or not self.process.is_alive())
+        assert self.process.is_alive(), self.said()
+        self.address = json.loads(told.read_text())["address"]
         self.host, _, port = self.address[len("http://") : -1].rpartition(":")
         self.port = int(port)
 
@@ -58,16 +79,19 @@ class Collecting:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.process.poll() is None:
-            self.end(signal.SIGKILL)
-        self.errors.close()
-        self.process.stdout.close()
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+
+    def send(self, number: int) -> None:
+        """Send a signal."""
+        os.kill(self.process.pid, number)
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal; return the exit code and what was written to stderr."""
-        self.process.send_signal(number)
-        code = self.process.wait(seconds(60))
-        return code, self.said()
+        self.send(number)
+        self.process.join(seconds(60))
+        return self.process.exitcode, self.said()
 
     def said(self) -> str:
         """What was written to stderr so far."""

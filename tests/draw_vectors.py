@@ -801,6 +801,7 @@ def choice_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
+@cache
 def all_cases() -> str:
     """Every case, as JSON."""
     rng = np.random.default_rng(7)

@@ -152,7 +152,8 @@ TWICE = pd.DataFrame([["no", "yes"], ["yes", "no"]], columns=["q", "q"])
 def subjects() -> dict[type, list[Any]]:
     """Good objects of every class that has some, also those that good ones return."""
     answers = ["no", "yes"] * 10
-    design = lo.design(lo.Workload.frequencies(["no", "yes"]), PURE)
+    two_answers = lo.Workload.frequencies(["no", "yes"])
+    design = lo.design(two_answers, PURE)
     problem = lo.Problem([0.5, 0.5], "identity", PURE, inputs=["no", "yes"])
     path = lo.Problem([0.2, 0.3, 0.5], "absolute_error", lo.GraphDP("log(3)", PATH))
     survey = lo.Survey({"q": COIN})
@@ -160,6 +161,7 @@ def subjects() -> dict[type, list[Any]]:
     extreme = lo.extreme_points(PURE, 3)
     utility = lo.convex.mutual_information([0.5, 0.5])
     rays = lo.convex.best_channel(utility, lo.PML(0.5))
+    designs = lo.compare_designs(lo.Workload.frequencies(3), PURE, others={"mine": THREE})
     score = lo.convex.best_channel(lo.convex.fisher_information([-1, 1], [0.5, 0.5]), 1.0)
     found: list[Any] = [
         *(COIN, THREE, PURE, problem, path, survey, joint, design, extreme, utility),
@@ -174,8 +176,7 @@ def subjects() -> dict[type, list[Any]]:
         lo.ColumnCone([lo.OddsBound({"no": 1}, {"yes": 1}, 1.0)]),
         *(lo.Budget(1.0), lo.Budget("log(3)"), lo.SecretKey(b"0" * 32), lo.Limits()),
         *(lo.DesignLimits(), lo.Utility(np.eye(2)), lo.Workload.prefix(3), lo.Status.OPTIMAL),
-        lo.Workload.frequencies(["no", "yes"]),
-        lo.DesignProblem(lo.Workload.frequencies(["no", "yes"]), PURE),
+        *(two_answers, lo.DesignProblem(two_answers, PURE)),
         lo.constraints.linear([[1.0, 0.0], [0.0, 1.0]], upper=0.9),
         lo.Counts.of(COIN, answers),
         lo.estimate_frequencies(COIN, answers),
@@ -210,10 +211,7 @@ def subjects() -> dict[type, list[Any]]:
         *(rays, rays.certificate),
         *lo.regions.prior_regions(lo.PureLDP("log(3)"), 2),
         *lo.regions.epsilon_breakpoints([0.2, 0.8]),
-        *(lo.compare_designs(lo.Workload.frequencies(3), PURE), lo.Survey({"q": design})),
-        *lo.compare_designs(
-            lo.Workload.frequencies(["no", "yes"]), PURE, others={"mine": COIN}
-        ).own,
+        *(designs, *designs.own, lo.Survey({"q": design})),
         lo.compare_schemes({"a": 2, "b": 2}, 1.0),
         *(extreme[0], extreme.best(lo.Problem([0.2, 0.3, 0.5], "identity", PURE))),
         lo.compare_means(

@@ -6,20 +6,19 @@ head.
 
 A room is a row of `tests/project/rooms.toml`: a package, a folder inside of one, or the checker.
 What is counted is made so that layout cannot change it: tokens of code in place of lines, words of
-prose in place of lines of docstrings. Comments, docstrings, blank lines and imports are free. An
-f-string counts as one token in every version of Python.
+prose in place of lines of docstrings. Comments, docstrings, blank lines and imports are free. A
+text counts as one token, also an f-string.
 """
 
 import ast
-import io
+import gc
 import os
 import re
 import sys
-import tokenize
 import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path
 
@@ -90,15 +89,21 @@ FIRST = {
 # Reading files
 
 
-NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
-F_START, F_END = getattr(tokenize, "FSTRING_START", -1), getattr(tokenize, "FSTRING_END", -1)
+# The module tokenize finds the same, and takes as long as everything else together.
+TOKEN = re.compile(
+    r"""(?P<line>\n) | \\(?=\n) | (?P<comment>\#[^\n]*)
+    | (?P<text>
+        [rbfu]{,2}(?:
+            \"{3}(?:[^\\]|\\.)*?\"{3} | '{3}(?:[^\\]|\\.)*?'{3}
+            | \"(?:[^"\\\n]|\\.)*\" | '(?:[^'\\\n]|\\.)*'
+        )
+    )
+    | (?P<code>
+        \.?\d(?:e[-+]\d|[\w.])* | \w+
+        | \*\*=? | //=? | >>=? | <<=? | \.\.\. | -> | [-+*/%&|^=<>!@:]= | \S
+    )""",
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, *FUNCTIONS)
 
@@ -127,24 +132,24 @@ class File:
         self.nodes = list(ast.walk(self.tree))
         free = set()  # lines of docstrings and imports
         for node in self.nodes:
-            parts = (
-                [part for part in node.body if is_text(part)]
-                if isinstance(node, WITH_DOCSTRING)
-                else []
-            )
-            self.words += sum(len(part.value.value.split()) for part in parts)
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                parts.append(node)
+            if isinstance(node, WITH_DOCSTRING):
+                parts = [part for part in node.body if is_text(part)]
+                self.words += sum(len(part.value.value.split()) for part in parts)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                parts = [node]
+            else:
+                continue
             for part in parts:
                 free.update(range(part.lineno, part.end_lineno + 1))
-        depth = 0  # inside of f-strings, which Python 3.12 takes apart
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            line = token.start[0]
-            if token.type == tokenize.COMMENT:
-                self.words += len(token.string.split()) - 1
-            elif token.type not in NO_CODE and line not in free and not depth:
+        line = 1
+        for token in TOKEN.finditer(text):
+            kind = token.lastgroup
+            if kind in ("code", "text") and line not in free:
                 self.tokens[line] += 1
-            depth += (token.type == F_START) - (token.type == F_END)
+            elif kind == "comment":
+                self.words += len(token[0].split()) - 1
+            if kind in ("line", "text"):
+                line += token[0].count("\n")
 
     @cached_property
     def sums(self):
@@ -592,13 +597,24 @@ def breaks_of_the_house(files, ledger):
             yield "names", f"class {name} in {', '.join(lines)}"
 
 
+@cache
+def house():
+    """The ledger, all files, and those of each room: read once, however often one asks."""
+    ledger = tomllib.loads(LEDGER.read_text(encoding="utf-8"))
+    gc.disable()  # a million objects come and stay: looking for unused ones takes most of the time
+    files = [File(path) for path in sorted(Path("ldpopt").rglob("*.py"))]
+    checkers = [File(path) for path in Path().glob(CHECKER)]
+    gc.freeze()
+    gc.enable()
+    rooms = defaultdict(list)
+    for file in files + checkers:
+        rooms[home_of(file.path, ledger)].append(file)
+    return ledger, files, rooms
+
+
 def all_breaks(chosen=frozenset()):
     """Lines of the rooms (of the chosen ones, if any), and the breaks: (room, what is wrong)."""
-    ledger = tomllib.loads(LEDGER.read_text(encoding="utf-8"))
-    files = [File(path) for path in sorted(Path("ldpopt").rglob("*.py"))]
-    rooms = defaultdict(list)
-    for file in [*files, *map(File, Path().glob(CHECKER))]:
-        rooms[home_of(file.path, ledger)].append(file)
+    ledger, files, rooms = house()
     if unknown := [name for name in chosen if name not in ledger and not Path(name).exists()]:
         sys.exit(f"no such room: {', '.join(unknown)} | rooms: {', '.join(ledger)}")
     chosen = {name if name in ledger else home_of(Path(name), ledger) for name in chosen}

@@ -37,6 +37,7 @@ KINDS = {
     if isinstance(thing, type) and issubclass(thing, LdpoptError)
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
 class Site(NamedTuple):
@@ -76,15 +77,25 @@ def values_of(name: str, scope: ast.AST) -> list[ast.expr]:
     return assignments(scope).get(name, [])
 
 
+def functions_in(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions, without a look at expressions."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        parts = ast.iter_child_nodes(node)
+        nodes += [part for part in parts if isinstance(part, STATEMENTS)]
+    return [node for node in nodes if isinstance(node, FUNCTIONS)]
+
+
 def sites_in(path: Path) -> Iterator[Site]:
     """All places in a file; a code that is passed on as it came is none."""
     text = path.read_text(encoding="utf-8")
     if not re.search(r"\bcode\s*=", text):  # no call has the keyword
         return
-    tree = ast.parse(text)
-    scopes = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)] + [tree]
+    lines = text.splitlines()
     seen = set[int]()
-    for scope in reversed(scopes[:-1]):  # inner functions before those that they are in
+    for scope in reversed(functions_in(ast.parse(text))):  # inner ones before those around them
+        if not any("code" in line for line in lines[scope.lineno - 1 : scope.end_lineno]):
+            continue
         for call in ast.walk(scope):
             if isinstance(call, ast.Call) and id(call) not in seen:
                 seen.add(id(call))

@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from builders import seconds, thorough_or
+from builders import run_cli, seconds, thorough_or
+from ldpopt.studies.literature import methods
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -131,6 +133,26 @@ def test_a_list_of_extreme_points(folder: Path) -> None:
     Command("vertices", "slow.toml").interrupt("extreme points")
 
 
+def test_a_comparison_without_a_terminal_shows_the_methods_that_are_done(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve = methods._solve
+    begun = []
+
+    def interrupted(*arguments: Any) -> Any:
+        begun.append(arguments)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return solve(*arguments)
+
+    monkeypatch.setattr(methods, "_solve", interrupted)
+    done = run_cli("compare", "coin.toml")
+    assert done.exit_code == 130
+    assert "highs" in done.stdout
+    assert re.search(r"interrupted: [1-9] of \d+ methods are finished", done.stderr)
+
+
+@pytest.mark.long
 def test_a_comparison_shows_the_methods_that_are_done(folder: Path) -> None:
     pytest.importorskip("pulp")
     model("slow.toml", 70)

@@ -98,7 +98,7 @@ def is_whole(kind: str, path: Path) -> bool:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills of POSIX")
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", thorough_or(("text", "reports"), tuple(WRITERS)))
 def test_no_kill_leaves_half_a_file(kind: str, tmp_path: Path) -> None:
     moment = random.Random(KILLS)
     tmp_path = tmp_path / "folder"

@@ -97,13 +97,14 @@ def is_in(path: str, rooms: set[str]) -> bool:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package with the bytecode of its files, which every copy takes: to compile them is half
-    of the time of a start.
+    """The package, in the thorough set with the bytecode of its files, which every copy takes: to
+    compile them is half of the time of a start.
     """
     package = tmp_path_factory.mktemp("compiled") / "ldpopt"
     shutil.copytree(ROOT / "ldpopt", package, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    compileall = [sys.executable, "-m", "compileall", "-q", str(package)]
-    subprocess.run(compileall, env=without_bytecode_elsewhere(), check=True)
+    if THOROUGH:
+        compileall = [sys.executable, "-m", "compileall", "-q", str(package)]
+        subprocess.run(compileall, env=without_bytecode_elsewhere(), check=True)
     return package
 
 

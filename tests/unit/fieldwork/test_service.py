@@ -41,17 +41,21 @@ def rows_in(path):
 ENDS = [signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
-def heed_signals():
-    """Heed those that the process which runs the tests may ignore, as under nohup."""
-    for number in ENDS:
-        signal.signal(number, signal.SIG_DFL)
+HEEDED = """
+import signal
+
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+"""Signals that the process which runs the tests may ignore, as under nohup."""
 
 
 @posix
 @pytest.mark.parametrize("number", sample_or_all(ENDS, 1))
 def test_whatever_ends_a_collector_leaves_one_file_without_the_order_of_arrival(tmp_path, number):
     ids = [secrets.token_hex(16) for _ in range(40)]
-    with Collecting(tmp_path, preexec_fn=heed_signals) as collector:
+    with Collecting(tmp_path, first=HEEDED) as collector:
         assert {collector.post(message(id=one)) for one in ids} == {200}
         assert collector.post("{") == 422
         code, said = collector.end(number)
@@ -80,13 +84,11 @@ def test_a_killed_collector_shows_the_order_until_the_next_one_ends(tmp_path):
 
 @posix
 def test_counts_are_said_on_demand_and_nohup_is_respected(tmp_path):
-    def ignore():
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-    with Collecting(tmp_path, preexec_fn=ignore) as collector:
+    ignored = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    with Collecting(tmp_path, first=ignored) as collector:
         assert [collector.post(), collector.post("x")] == [200, 422]
-        collector.process.send_signal(signal.SIGHUP)
-        collector.process.send_signal(signal.SIGUSR1)
+        collector.send(signal.SIGHUP)
+        collector.send(signal.SIGUSR1)
         until(lambda: "1 reports; 200: 1, 422: 1\n" in collector.said())
         assert collector.post() == 200
         assert collector.end()[0] == 0
@@ -126,7 +128,7 @@ def test_a_second_signal_ends_at_once_and_loses_nothing(tmp_path):
         with closing(sqlite3.connect(collector.path, isolation_level=None)) as reader:
             reader.execute("BEGIN")
             assert reader.execute("SELECT count(*) FROM reports").fetchone() == (3,)
-            collector.process.send_signal(signal.SIGTERM)
+            collector.send(signal.SIGTERM)
 
             def is_closed():
                 try:
@@ -136,11 +138,11 @@ def test_a_second_signal_ends_at_once_and_loses_nothing(tmp_path):
                 return False
 
             until(is_closed)  # from now on it answers what is due, and then waits for the reader
-            while collector.process.poll() is None:
-                collector.process.send_signal(signal.SIGTERM)
+            while collector.process.is_alive():
+                collector.send(signal.SIGTERM)
                 time.sleep(0.05)
     # 130: it came in the instant before the last step
-    assert collector.process.returncode in (-signal.SIGTERM, 130)
+    assert collector.process.exitcode in (-signal.SIGTERM, 130)
     assert len(rows_in(collector.path)) == 3
 
 
@@ -163,13 +165,9 @@ def test_an_end_says_that_somebody_keeps_the_order_in_the_log(tmp_path):
 @pytest.mark.parametrize("limit", sample_or_all([100_000, 60_000], 1))
 def test_a_full_disk_loses_no_acknowledged_report(tmp_path, limit):
     """The limit of a file's size is met in the middle of a transaction, as a full disk is."""
-    import resource
-
-    def bound():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
+    bound = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
     statuses = {}
-    with Collecting(tmp_path, preexec_fn=bound) as collector:
+    with Collecting(tmp_path, first=bound) as collector:
         for _ in range(60):
             body = message()
             statuses[body["id"]] = collector.post(body)

@@ -8,6 +8,11 @@ import time
 
 
 def square(x: int) -> int:
+    return x * x
+
+
+def slow_square(x: int) -> int:
+    """Gives the test time to do something meanwhile."""
     time.sleep(0.005)
     return x * x
 
@@ -31,7 +36,7 @@ def counted_death(x: int) -> int:
 
 
 def picky(x: int) -> int:
-    time.sleep(0.01)
+    time.sleep(0.002)
     if x == 20:
         raise ValueError("x is 20")
     return x
@@ -39,5 +44,5 @@ def picky(x: int) -> int:
 
 def late(x: int) -> int:
     """Takes longer than a scheduler is left alone."""
-    time.sleep(1.0)
+    time.sleep(0.4)
     return x
