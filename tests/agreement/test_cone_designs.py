@@ -136,8 +136,8 @@ PRIVACIES = {name: privacy for name, (privacy, _) in CASES.items()} | {
 
 OBJECTIVES = {name: ["average", "worst_case"] for name in PRIVACIES} | thorough_or(
     # one of each structure has both
-    dict.fromkeys(["LIP .5", "PML 1", "pairs", "units and prior"], ["average"])
-    | dict.fromkeys(["two notions", "metric and one-sided"], ["worst_case"]),
+    {name: ["average"] for name in ("LIP .5", "PML 1", "pairs", "units and prior")}
+    | {name: ["worst_case"] for name in ("two notions", "metric and one-sided")},
     {},
 )
 
