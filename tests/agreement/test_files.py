@@ -154,7 +154,7 @@ def with_digests(data: Any) -> Any:
 
 def require_no_reader(data: Data, path: Path, load: Any) -> None:
     """No file with a key more or less is read."""
-    for what, other in with_keys(data):
+    for what, other in sample_or_all(with_keys(data), 20):
         path.write_text(json.dumps(other))
         with pytest.raises(LdpoptError) as caught:
             load(path)
