@@ -150,6 +150,9 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
 ALL_SETS = ("elliptope", "alike")
 """Designs with more than 20 answers whose bound is checked for every set: seconds a file."""
 
+SLOW = ("product", "pairs", "moments", "alike", "four", "liars among many")
+"""Designs that take three quarters of the time to make, of all."""
+
 
 @functools.cache
 def saved(name: str) -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 import ldpopt as lo
 import ldpopt_check as checker
+from builders import MadeLater
 from checker_cases import ALL_SETS, designs, saved
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from ldpopt.certificate.design_certificate import load_certificate
@@ -196,13 +197,16 @@ WRITERS: dict[str, Callable[[], dict[str, Callable[[Path], Any]]]] = {
         for name, make in ACCOUNTS.items()
     },
     "program": lambda: {
-        name: lo.certify(lo.solve(problem)).save for name, problem in problems().items()
+        name: lambda path, problem=problem: lo.certify(lo.solve(problem)).save(path)
+        for name, problem in problems().items()
     },
     "mechanism": lambda: {
         **{name: _mechanism(problem) for name, problem in problems().items()},
         "own": lo.Mechanism([[1.0, 0.0], [0.5, 0.5]]).save,
     },
-    "survey": lambda: {name: survey_of(name).save for name in SURVEYS},
+    "survey": lambda: {
+        name: lambda path, name=name: survey_of(name).save(path) for name in SURVEYS
+    },
     "origin": lambda: {"": _origin},
     "counts": lambda: {"": _counts},
     "key": lambda: {"": lo.SecretKey(bytes(32)).save},
@@ -210,17 +214,19 @@ WRITERS: dict[str, Callable[[], dict[str, Callable[[Path], Any]]]] = {
 
 
 @cache
-def files(kind: str) -> dict[str, str]:
+def files(kind: str) -> Mapping[str, str]:
     """Names and texts of the files of a kind."""
     if kind == "design":
-        return {name: saved(name) for name in designs() if name not in ALL_SETS}
-    texts = {}
-    for name, write in WRITERS[kind]().items():
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "file.json"
-            write(path)
-            texts[name] = path.read_text(encoding="utf-8")
-    return texts
+        names = [name for name in designs() if name not in ALL_SETS]
+        return MadeLater({name: partial(saved, name) for name in names})
+    return MadeLater({name: partial(_text, kind, name) for name in WRITERS[kind]()})
+
+
+def _text(kind: str, name: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file.json"
+        WRITERS[kind]()[name](path)
+        return path.read_text(encoding="utf-8")
 
 
 KINDS = ("design", *WRITERS)

@@ -101,16 +101,17 @@ def test_chosen_inputs_are_near_to_all_on_average_or_a_third(monkeypatch, gap):
 
 @pytest.mark.parametrize("epsilon", thorough_or([1.0], [0.3, 1.0]))
 def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsilon):
-    problem, cone, costs, scale = city_of_views(monkeypatch, 90, 2, epsilon)
-    work = Progress(cone, costs, np.arange(90), scale)
+    n = thorough_or(60, 90)
+    problem, cone, costs, scale = city_of_views(monkeypatch, n, 2, epsilon)
+    work = Progress(cone, costs, np.arange(n), scale)
     start_from_coarse(work, 0.3, Deadline())
-    plain = Progress(cone, costs, np.arange(90), scale)
+    plain = Progress(cone, costs, np.arange(n), scale)
     Generation(plain).run(1e-7)
     assert work.has_channel
     assert work.rounds == 0
     assert plain.bound - 1e-9 <= work.value <= 1.3 * plain.value
     assert 0.7 * plain.value <= work.bound <= plain.value + 1e-9
-    channel = work.incumbent.channel(90)
+    channel = work.incumbent.channel(n)
     assert channel.sum(axis=1) == pytest.approx(1.0)
     assert np.sum(channel.T * costs) <= work.value + 1e-9  # columns of one output are summed
     assert Generation(work).run(1e-4).ending == "gap"

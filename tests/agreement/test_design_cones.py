@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cases
+from builders import cases, thorough_or
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.cones.vertices import lengths_of, vertices
@@ -136,8 +136,14 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("objective", ["average", "worst_case"])
+@pytest.mark.parametrize(
+    ("case", "objective"),
+    thorough_or(
+        # each with one objective
+        list(zip(CASES, itertools.cycle(["average", "worst_case"]), strict=False)),
+        list(itertools.product(CASES, ["average", "worst_case"])),
+    ),
+)
 def test_designs_are_those_of_a_conic_solver(case, objective):
     """Over all rays, ``sum_A (r.v_A) t_A`` with ``|q_A|^2 <= theta_A t_A`` and ``sum_A q_A v_A =
     W``."""

@@ -24,7 +24,7 @@ ALL = [
 
 @pytest.mark.parametrize("kind, epsilon, skewed", ALL[:: thorough_or(7, 2)])
 def test_the_optimum_of_all_sets_lies_between_bound_and_value(kind, epsilon, skewed):
-    n = thorough_or(8, 14)
+    n = thorough_or(7, 14)
     weights = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
     workload = getattr(Workload, kind)(n)
     contrasts = Contrasts(np.asarray(workload.gram), weights / weights.sum())

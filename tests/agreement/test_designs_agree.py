@@ -56,7 +56,7 @@ def plain_program(rows, r, epsilon, worst=False):
 
 
 @pytest.mark.parametrize(
-    "workload, epsilon, skewed", sample_or_all(((*c, s) for s in (True, False) for c in CASES), 5)
+    "workload, epsilon, skewed", sample_or_all(((*c, s) for s in (True, False) for c in CASES), 3)
 )
 def test_a_plain_cone_program_over_all_columns(workload, epsilon, skewed):
     n = workload.shape[1]
@@ -97,7 +97,7 @@ def test_descent_over_channels_never_passes_the_bound(rows, m):
         {"type": "eq", "fun": lambda flat: sums @ flat - 1, "jac": lambda flat: sums},
     ]
     ratios = []
-    for seed in range(4):
+    for seed in range(thorough_or(2, 4)):
         start = np.random.default_rng(seed).uniform(1, np.exp(epsilon), (n, m))
         start /= start.sum(axis=1, keepdims=True)
         reached = minimize(
@@ -155,7 +155,9 @@ def test_frequencies_are_subset_selection(n):
             assert worst.value == pytest.approx(made.value, rel=2e-6)
 
 
-@pytest.mark.parametrize("n, epsilon", [(21, 0.5), (40, 2.0), (1000, 5.0), (10**6, 1.0)])
+@pytest.mark.parametrize(
+    "n, epsilon", [(21, 0.5), (40, 2.0), (1000, 5.0), (thorough_or(10**5, 10**6), 1.0)]
+)
 def test_frequencies_of_many_answers(n, epsilon):
     made = design(Workload.frequencies(n), PureLDP(epsilon))
     e = float(np.exp(epsilon))
@@ -185,7 +187,7 @@ def test_a_mean_is_that_of_the_linear_program(values, epsilon, objective):
     else:
         made = design(Workload.mean(values), PureLDP(epsilon), objective="worst_case", gap=1e-8)
     ends = np.abs(made.estimator).max() * 1.05
-    fine = np.linspace(-ends, ends, 301)
+    fine = np.linspace(-ends, ends, thorough_or(151, 301))
     given = {"prior": prior, "objective": "expected"} if objective == "expected" else {}
     coarse = mean.designed(values, fine, epsilon, **given)
     own = mean.designed(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import ldpopt as lo
-from builders import cases
+from builders import cases, thorough_or
 from cities import synthetic_city
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT
@@ -81,7 +81,8 @@ def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")]
+    ("epsilon", "loss"),
+    [*thorough_or([], [(2.0, "distance"), (1.5, "identity")]), (2.5, "distance")],
 )
 def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     monkeypatch.setattr(patches, "CORE", 20)
@@ -103,7 +104,7 @@ def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
     assert high - low <= 0.03 * best
 
 
-@pytest.mark.parametrize("whole", [0, 1000])
+@pytest.mark.parametrize("whole", [pytest.param(0, marks=pytest.mark.long), 1000])
 def test_solve_ends_at_the_gap_with_and_without_rounds_of_all_inputs(monkeypatch, whole):
     for name, value in (("MIN_INPUTS", 50), ("CORE", 30), ("WHOLE", whole), ("MAX_SHARE", 1.0)):
         monkeypatch.setattr(patches, name, value)

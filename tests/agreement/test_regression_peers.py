@@ -66,6 +66,7 @@ def test_several_clear_answers_are_its_multinomial_logit() -> None:
     )
 
 
+@pytest.mark.long
 def test_ordered_clear_answers_are_its_ordered_model() -> None:
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases
+from builders import cases, thorough_or
 from cities import synthetic_city
 from ldpopt.solving.methods.rays import progress
 from ldpopt.solving.methods.rays.cone import Cone
@@ -182,6 +182,6 @@ def test_a_nearly_complete_graph_gets_no_further_ties():
 
 def test_a_city_is_solved_to_a_small_gap_by_views(monkeypatch):
     monkeypatch.setattr(progress, "VIEW_INPUTS", 20)
-    answer = lo.solve(synthetic_city(64, rng=3).problem(0.6), gap=1e-6)
+    answer = lo.solve(synthetic_city(thorough_or(40, 64), rng=3).problem(0.6), gap=1e-6)
     assert answer.status.value == "optimal"
     assert lo.certify(answer).relative_gap <= 1e-6

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from builders import thorough_or
 from ldpopt import noise as public
 from ldpopt.noise import (
     Geometric,
@@ -51,8 +52,8 @@ def slow_level(found, point):
     return next(t for t, union in enumerate(found) if any(a <= point <= b for a, b in union))
 
 
-def test_neighbors_differ_by_one_level_at_most_on_400_random_sets():
-    for pairs, d, rng in random_sets(1, 400):
+def test_neighbors_differ_by_one_level_at_most_on_random_sets():
+    for pairs, d, rng in random_sets(1, thorough_or(100, 400)):
         part = NeighborPartition(pairs, d)
         assert part.certify()
         n = part.steps
@@ -174,18 +175,19 @@ def test_neighbors_have_similar_exact_masses(noise):
 
 @pytest.mark.parametrize("noise", CONTINUOUS, ids=repr)
 def test_density_distribution_and_moments_agree(noise):
-    # A grid of 1/64 meets every border of the sets of levels: only there the sums are exact.
+    # A grid of 1/8 meets every border of the sets of levels: only there the sums are exact.
+    parts = 8 if type(noise) is LevelNoise else 64
     far = 32 * noise.sensitivity / float(noise.epsilon)
-    edges = np.arange(0, math.ceil(far) * 64) / 64
+    edges = np.arange(0, math.ceil(far) * parts) / parts
     middle = (edges[1:] + edges[:-1]) / 2
     tolerance = 1e-9 if type(noise) is LevelNoise else 1e-3
     density = noise.pdf(middle)
-    assert 2 * density.sum() / 64 == pytest.approx(1, abs=tolerance)
-    assert 2 * (density * middle).sum() / 64 == pytest.approx(noise.expected_abs, rel=tolerance)
-    assert 2 * (density * (middle**2 + 1 / (12 * 64**2))).sum() / 64 == pytest.approx(
+    assert 2 * density.sum() / parts == pytest.approx(1, abs=tolerance)
+    assert 2 * (density * middle).sum() / parts == pytest.approx(noise.expected_abs, rel=tolerance)
+    assert 2 * (density * (middle**2 + 1 / (12 * parts**2))).sum() / parts == pytest.approx(
         noise.variance, rel=tolerance
     )
-    below = 0.5 + np.concatenate(([0], np.cumsum(density))) / 64
+    below = 0.5 + np.concatenate(([0], np.cumsum(density))) / parts
     assert noise.cdf(edges) == pytest.approx(below, abs=tolerance)
     assert noise.cdf(-edges) == pytest.approx(1 - below, abs=tolerance)
     assert noise.pdf(0) == pytest.approx(1 / noise.normalizer)
@@ -207,10 +209,11 @@ def test_simulated_values_follow_the_distribution(noise):
 def test_chi_square_over_levels(intervals, d, epsilon):
     part = NeighborPartition(intervals, d)
     noise = part.noise(epsilon)
-    seen = np.bincount(part.level(noise.sample(10**6, rng=8)))
+    drawn = thorough_or(10**5, 10**6)
+    seen = np.bincount(part.level(noise.sample(drawn, rng=8)))
     m = part.moments.measure
     t = np.arange(len(seen))
-    expected = 1e6 * m[np.minimum(t, part.steps)] * np.exp(-epsilon * t) / noise.normalizer
+    expected = drawn * m[np.minimum(t, part.steps)] * np.exp(-epsilon * t) / noise.normalizer
     assert compare(seen, expected) > 1e-6
 
 

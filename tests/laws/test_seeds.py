@@ -269,10 +269,10 @@ def test_no_other_file_makes_a_generator():
 
 @pytest.mark.parametrize("draw", ["random", "choice"])
 def test_a_simulation_with_the_seed_of_its_data_is_right(draw):
-    """200 surveys, data and reports with one seed: reports are independent of the data given the
+    """Surveys, data and reports with one seed: reports are independent of the data given the
     answers, and 95 % intervals have their coverage."""
     kept = total = covered = 0
-    surveys = thorough_or(200, 2000)
+    surveys = thorough_or(100, 2000)
     for seed in range(surveys):
         rng = np.random.default_rng(seed)
         if draw == "random":

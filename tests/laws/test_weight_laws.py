@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import thorough_or
+from builders import sample_or_all, thorough_or
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design, estimate_frequencies
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.frequency_design import FrequencyDesign
@@ -115,19 +115,21 @@ labels = ["low", "mid", "high"]
 missing = "answer"
 """
 MANY = [f"t{k}" for k in range(10)]  # ticks, too many for a listed channel
-MORE = f"""
+MORE = """
 [question.age]
 labels = ["a", "b", "c", "d"]
 workload = "prefix"
 [question.used]
 ticks = ["tea", "mate", "beer"]
+"""
+TICKS = f"""
 [question.many]
 ticks = {json.dumps(MANY)}
 """
 YES_NO = "".join(f'[question.{name}]\nlabels = ["no", "yes"]\n' for name in ("one", "two", "three"))
 TABLES = {  # fake data take no workload, and a design on all combinations should be small
-    "split": QUESTIONS + MORE,
-    "one_question": QUESTIONS + MORE,
+    "split": QUESTIONS + MORE + TICKS,
+    "one_question": QUESTIONS + MORE + thorough_or("", TICKS),  # a second to solve
     "fake_data": QUESTIONS,
     "joint": QUESTIONS,
     "joint, yes or no": YES_NO,
@@ -214,8 +216,10 @@ def ways():
         name = f"largest of {protocol.__name__}"
         found[name] = lambda protocol=protocol: of_largest(protocol(LABELS, 2.0))
     for kind, questions in TABLES.items():
-        for name in tomllib.loads(questions)["question"]:
+        names = list(tomllib.loads(questions)["question"])
+        for name in names:
             found[f"{name}, {kind}"] = partial(of_survey, kind, name)
+        for name in names[: thorough_or(1, None)]:
             found[f"{name} in a group, {kind}"] = partial(of_survey, kind, name, "south")
     return found | {f"pair, {kind}": partial(of_pair, kind) for kind in PAIRS}
 
@@ -259,7 +263,7 @@ def test_equal_weights_change_nothing(name, simultaneous):
 @pytest.mark.parametrize(
     ("related", "simultaneous"), thorough_or([("rare", False)], [("rare", False), ("common", True)])
 )
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", sample_or_all(WAYS, 15))
 def test_the_scale_of_the_weights_changes_nothing(name, simultaneous, related):
     estimate = partial(way_of(name).estimate, simultaneous=simultaneous, check_fit=False)
     weighted = estimate(ALL, WEIGHTS[related])
@@ -267,7 +271,7 @@ def test_the_scale_of_the_weights_changes_nothing(name, simultaneous, related):
     same(estimate(ALL, WEIGHTS[related] * 0.7), weighted, 1e-7)
 
 
-@pytest.mark.parametrize("related", WEIGHTS)
+@pytest.mark.parametrize("related", thorough_or(["rare"], WEIGHTS))
 @pytest.mark.parametrize("name", [name for name in WAYS if not name.startswith("largest")])
 def test_intervals_are_as_long_as_errors_and_design_effects_say(name, related):
     way = way_of(name)

@@ -338,7 +338,7 @@ def nudged(rng, mechanism):
 
 def test_no_certified_mechanism_is_a_violation():
     rng = np.random.default_rng(11)
-    for _ in range(thorough_or(60, 500)):
+    for _ in range(thorough_or(25, 500)):
         n, m = rng.integers(2, 6, 2)
         utility = Utility(
             rng.random((n, m)).round(int(rng.integers(1, 9))),

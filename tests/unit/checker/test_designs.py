@@ -17,11 +17,11 @@ import pytest
 import ldpopt as lo
 import ldpopt_check as checker
 from builders import listed_sets, thorough_or
-from checker_cases import ALL_SETS, designs, is_short, refused, saved, tabled
+from checker_cases import ALL_SETS, SLOW, designs, is_short, refused, saved, tabled
 from ldpopt_check import UNIT, Condition, NotCheckedError, Notion
 from tampering import tamperings, with_digest
 
-CASES = list(designs())
+CASES = [name for name in designs() if name not in thorough_or(ALL_SETS[1:], ())]
 
 
 @pytest.fixture
@@ -102,18 +102,18 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
     assert 0 <= float(gap) <= (0.02 if name in ("mean", "elliptope", "alike") else 1e-5) * found
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in thorough_or(SLOW, ())])
 def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
     """A false claim with a new digest too; a true one for its old digest only."""
     counted = {False: 0, True: 0}
-    usual = 20 if is_short(name) else 8
+    usual = 12 if is_short(name) else 6
     for what, other, is_false in tamperings(
         data, thorough_or(usual, 50 if name in ALL_SETS else 110)
     ):
         assert refused(checker.check_design, other) == is_false, what
         assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
         counted[is_false] += 1
-    assert counted[True] >= thorough_or(5, 30)
+    assert counted[True] >= thorough_or(4, 30)
     assert counted[False] >= thorough_or(0, 1)
 
 
@@ -361,7 +361,7 @@ ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("name", thorough_or(["sets", "frequencies"], ABSURD_CASES))
+@pytest.mark.parametrize("name", thorough_or(["worst", "frequencies"], ABSURD_CASES))
 def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = json.loads(saved(name))
 
