@@ -55,7 +55,7 @@ def two_stages(theta: float, people: int, epsilon: float, rng: Any) -> lo.Estima
     return estimate(FAMILY, second, counts, pilot=pilot, check_fit=False)
 
 
-@pytest.mark.parametrize("theta", [0.0, 1.5])
+@pytest.mark.parametrize("theta", [pytest.param(0.0, marks=pytest.mark.long), 1.5])
 def test_the_error_is_near_the_floor_and_intervals_cover(theta: float) -> None:
     repeats = 300 if THOROUGH else 15
     rng = np.random.default_rng(3)
