@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, refused, thorough_or
 from ldpopt import accounting
-from ldpopt.accounting import compose, shuffled, target
+from ldpopt.accounting import compose, shuffled, shuffling, target
 from ldpopt.accounting.blanket import Blanket
 from ldpopt.accounting.curve import compared
 from ldpopt.accounting.lattice import positive_part
@@ -256,6 +256,16 @@ def test_the_target_of_a_family_is_tested_also_below_the_promise(people, epsilon
         found = target(people, epsilon, delta, family)
         assert shuffled(family(found), people).delta(epsilon) <= Fraction(delta)
         assert shuffled(family(found * 1.002 + 1e-9), people).delta(epsilon) > Fraction(delta)
+
+
+@pytest.mark.parametrize(
+    ("people", "rough"), [(20, "rough_largest"), (thorough_or(201, 1000), "rough_excess")]
+)
+def test_floats_that_find_too_little_prove_nothing(people, rough, monkeypatch):
+    usual = getattr(shuffling, rough)
+    monkeypatch.setattr(shuffling, rough, lambda *args: 0.9 * usual(*args))
+    found = target(people, 0.5, 1e-3)
+    assert shuffled(response(2, found), people).delta(0.5) <= Fraction(1e-3)
 
 
 @cases(6)
