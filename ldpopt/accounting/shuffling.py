@@ -22,6 +22,7 @@ from ldpopt.accounting.epsilons import MAX_EXPONENT
 from ldpopt.accounting.excess import ShuffledExcesses, odds_of
 from ldpopt.accounting.rough_blanket import rough_excess
 from ldpopt.accounting.shuffled_reports import MAX_EXACT, MAX_PEOPLE, Shuffled
+from ldpopt.accounting.two_reports import rough_largest
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down
@@ -388,7 +389,7 @@ class _Promise:
         lower.
         """
         first = min(float(self.budget), most)
-        if self.n <= MAX_EXACT or not self.limit:
+        if not (self.limit and self.has_close_floats(first)):
             return _kept(self.keeps, first, most)
         low, high = _kept(self.seems_to_keep, first, most)
         while high - low > ROUGH_SHARE * high:
@@ -404,17 +405,27 @@ class _Promise:
         # what floats find not to keep the promise is left untried
         return (low, min(high, low * (1 + 4e-4))) if low else _kept(self.keeps, 0.0, most)
 
+    def has_close_floats(self, local: float) -> bool:
+        """Whether floats find a local epsilon as closely as a proof: they do not for few people,
+        of whom not all data sets are compared.
+        """
+        return self.n > MAX_EXACT or self._shuffled(local).is_exact
+
     def seems_to_keep(self, local: float) -> bool:
         """Whether the promise is kept in floats."""
+        source = self._shuffled(local)
+        a = exp(float(self.budget))
+        if source.is_exact:
+            return rough_largest(source.channel, self.n, a) <= self.limit
+        return rough_excess(Blanket(source.channel, self.n), a) <= self.limit
+
+    def _shuffled(self, local: float) -> Shuffled:
+        """The reports that floats bound."""
         channel = self.make(local)
         # a permutation of the answers turns each pair into any other one, so that one is enough;
         # at 0 there may be no labels: the channel that reveals nothing is an array
         pairs = [tuple(channel.inputs[:2])] if self.is_symmetric and local else None
-        source = Shuffled(compared(channel, pairs), self.n)
-        if source.is_exact:
-            return self.keeps(local)
-        blanket = Blanket(source.channel, self.n)
-        return rough_excess(blanket, exp(float(self.budget))) <= self.limit
+        return Shuffled(compared(channel, pairs), self.n)
 
 
 def _kept(keeps: Callable[[float], bool], first: float, most: float) -> tuple[float, float]:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from ldpopt.accounting.blanket import ShuffledBound
 from ldpopt.accounting.integers import UNIT, multiplied, rounded
-from ldpopt.accounting.privacy_loss import ONE
+from ldpopt.accounting.privacy_loss import ONE, ChannelSource
+from ldpopt.foundation.numbers import Float
 
 Law = list[int]  # masses of 0, 1, 2, ... second reports, over `UNIT`
 
@@ -73,3 +76,22 @@ def _binomials(row: list[int], n: int, *, up: bool) -> list[Law]:
         masses = (row[0] * same + row[1] * less for same, less in neighbors)
         laws.append([rounded(mass, UNIT, up=up) for mass in masses])
     return laws
+
+
+def rough_largest(channel: ChannelSource, n: int, a: float) -> float:
+    """About the excess of `LargestExcess` at ``a``, in floats: to search with, never to prove."""
+    laws = []
+    for row in channel.counts / ONE:
+        powers: list[Float] = [np.ones(1)]
+        for _ in range(n):
+            powers.append(np.convolve(powers[-1], row))
+        laws.append(powers)
+
+    def law(answer: int, count: int) -> Float:
+        """As `LargestExcess._law`."""
+        return np.convolve(laws[0][n - 1 - count + (answer == 0)], laws[1][count + (answer == 1)])
+
+    ends = zip(channel.first.tolist(), channel.second.tolist(), strict=True)
+    return max(
+        float(np.maximum(law(x, k) - a * law(z, k), 0).sum()) for x, z in ends for k in range(n)
+    )

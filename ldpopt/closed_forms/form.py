@@ -123,9 +123,9 @@ class ResponseSampler(Sampler):
         kept = Fraction(self.delta_mass, TOTAL)
         truth = Fraction(self.truth_mass, TOTAL)
         if index < 0 or self.is_uniform or k == 1:
-            masses = {int(member): (1 - kept) / k for member in self.members}
+            masses = dict.fromkeys(self.members.tolist(), (1 - kept) / k)
         else:
-            masses = {int(member): (1 - kept) * (1 - truth) / (k - 1) for member in self.members}
+            masses = dict.fromkeys(self.members.tolist(), (1 - kept) * (1 - truth) / (k - 1))
             masses[int(self.members[index])] = (1 - kept) * truth
         masses[code] = masses.get(code, Fraction(0)) + kept
         return {report: mass for report, mass in masses.items() if mass}

@@ -91,6 +91,8 @@ class ParameterLikelihood:
             far = float(np.clip(last + step, *self.family.domain))
             for _ in range(BISECTIONS):
                 middle = (near + far) / 2
+                if middle in (near, far):
+                    break
                 if self.at(middle) >= limit:
                     near = middle
                 else:
@@ -111,7 +113,7 @@ class DevianceBand:
         """The estimate, shape (1,)."""
         return np.array([self.value])
 
-    @property
+    @cached_property
     def errors(self) -> Float:
         """Half of the length of the interval of one standard error, shape (1,)."""
         return np.asarray(np.diff(self.ends(1.0))[:, 0] / 2)

@@ -134,11 +134,14 @@ def test_censoring_without_privacy():
     deviation = np.sqrt(answers * (1 - answers) / surveys)
     # 0 and 1 are always reported as they are
     assert (np.abs(bits.mean(axis=0) - answers) <= 5 * deviation).all()
-    # Dependent draws would change the variance of a survey's mean; 4000 surveys estimate it to 2 %.
-    found = [protocol.estimate(row).values[0] for row in bits[:4000]]
+    found = bits.mean(axis=1)
+    estimates = [protocol.estimate(row).values[0] for row in bits[:100]]
+    assert estimates == pytest.approx(found[:100].tolist(), abs=1e-12)
+    # Dependent draws would change the variance of a survey's mean; 20 000 surveys estimate it to
+    # 1 %.
     within = (answers * (1 - answers)).mean() / people
     paper = answers.mean() * (1 - answers.mean()) / people
-    assert np.var(found) == pytest.approx(within, rel=0.12)
+    assert np.var(found) == pytest.approx(within, rel=0.05)
     assert within < 0.7 * paper
 
 

@@ -189,9 +189,13 @@ def _crossings(answers: OrderedAnswers, prices: AnswerPrices, is_in: Flags, end:
     inner = np.where(is_above, end, inner)
     for _ in range(BISECTIONS):
         middle = (inner + outer) / 2
+        # neighboring floats have no middle: what follows would change nothing
+        is_last = ((middle == inner) | (middle == outer)).all()
         is_above = answers.planes(middle) > prices.prices
         inner = np.where(is_above, middle, inner)
         outer = np.where(is_above, outer, middle)
+        if is_last:
+            break
     return np.where(is_in, inner, answers.peaks)
 
 

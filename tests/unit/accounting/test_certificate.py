@@ -14,7 +14,7 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt.accounting import CurveCertificate, compose, permanent, shuffled
 from tampering import account_tamperings, with_digest
 
@@ -39,9 +39,9 @@ CURVES = {
         [([[0.9999, 0.0001, 0.0], [0.0, 0.0001, 0.9999]], 1), response(3, 1.0)]
     ),
     "permanent": lambda: permanent(response(3, 2.0), response(3, 1.0), 4),
-    "shuffled": lambda: shuffled(response(4, 1.0), 30),
-    "shuffled yes or no": lambda: shuffled(response(2, 1.0), 30),
-    "waves shuffled": lambda: compose([(shuffled(response(2, 1.0), 20), 3)]),
+    "shuffled": lambda: shuffled(response(4, 1.0), thorough_or(6, 30)),
+    "shuffled yes or no": lambda: shuffled(response(2, 1.0), thorough_or(12, 30)),
+    "waves shuffled": lambda: compose([(shuffled(response(2, 1.0), thorough_or(6, 20)), 3)]),
     "one question": lambda: lo.Survey(
         {"a": response(2, 1.0), "b": lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0))},
         scheme="one_question",

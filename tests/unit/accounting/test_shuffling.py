@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, refused, thorough_or
 from ldpopt import accounting
-from ldpopt.accounting import compose, shuffled, target
+from ldpopt.accounting import compose, shuffled, shuffling, target
 from ldpopt.accounting.blanket import Blanket
 from ldpopt.accounting.curve import compared
 from ldpopt.accounting.lattice import positive_part
 from ldpopt.accounting.privacy_loss import ChannelSource, all_pairs
 from ldpopt.accounting.rough_blanket import FINENESS, rough_excess
 from ldpopt.accounting.shuffled_reports import Shuffled
+from ldpopt.accounting.two_reports import LargestExcess, rough_largest
 
 
 def rows_of(mechanism):
@@ -225,9 +226,10 @@ def test_shuffled_waves_and_divergences():
 
 
 def test_the_target_keeps_the_promise_and_is_the_largest():
-    found = target(30, 0.5, 1e-3, 3)
-    assert shuffled(response(3, found), 30).delta(0.5) <= Fraction(1e-3)
-    assert shuffled(response(3, found * 1.002), 30).delta(0.5) > Fraction(1e-3)
+    for people, answers in [(thorough_or(12, 30), 3), (thorough_or(30, 100), 2)]:
+        found = target(people, 0.5, 1e-3, answers)
+        assert shuffled(response(answers, found), people).delta(0.5) <= Fraction(1e-3)
+        assert shuffled(response(answers, found * 1.002), people).delta(0.5) > Fraction(1e-3)
     assert target(50, 5.0, 0.5, most=0.1) == 0.1
     pure = target(20, 0.5, 0.0)  # nobody can hide among equal reports
     assert pure == 0.5
@@ -240,14 +242,30 @@ def twice(epsilon):
     return lo.Mechanism(np.kron(coin, coin))
 
 
+def far_more(epsilon):
+    """Two questions with an epsilon that is not in proportion."""
+    return twice(10 * epsilon**2)
+
+
 @pytest.mark.parametrize(
-    ("people", "epsilon", "delta"), [(20, 1.0, 1e-6), (5, 1.0, 0.0), (5, 0.0, 1e-3)]
+    ("people", "epsilon", "delta"),
+    [(thorough_or(8, 20), 1.0, 1e-6), (thorough_or(3, 5), 1.0, 0.0), (5, 0.0, 1e-3)],
 )
 def test_the_target_of_a_family_is_tested_also_below_the_promise(people, epsilon, delta):
-    for family in (twice, lambda e: twice(10 * e**2)):
+    for family in thorough_or((far_more if epsilon else twice,), (twice, far_more)):
         found = target(people, epsilon, delta, family)
         assert shuffled(family(found), people).delta(epsilon) <= Fraction(delta)
         assert shuffled(family(found * 1.002 + 1e-9), people).delta(epsilon) > Fraction(delta)
+
+
+@pytest.mark.parametrize(
+    ("people", "rough"), [(20, "rough_largest"), (thorough_or(201, 1000), "rough_excess")]
+)
+def test_floats_that_find_too_little_prove_nothing(people, rough, monkeypatch):
+    usual = getattr(shuffling, rough)
+    monkeypatch.setattr(shuffling, rough, lambda *args: 0.9 * usual(*args))
+    found = target(people, 0.5, 1e-3)
+    assert shuffled(response(2, found), people).delta(0.5) <= Fraction(1e-3)
 
 
 @cases(6)
@@ -306,8 +324,8 @@ def test_certain_and_constant_reports_are_between_0_and_1(people, table):
 @pytest.mark.parametrize(
     "people, answers, local",
     [
-        *((3, 3, 1.0), (40, 4, 2.0), (50, 2, 1.0), (500, 4, 1.0)),
-        *thorough_or([], [(3000, 5, 1.0), (5000, 3, 0.5)]),
+        *((3, 3, 1.0), (40, 4, 2.0), (50, 2, 1.0)),
+        *thorough_or([], [(500, 4, 1.0), (3000, 5, 1.0), (5000, 3, 0.5)]),
     ],
 )
 def test_floats_find_what_is_proved(people, answers, local):
@@ -324,6 +342,15 @@ def test_floats_find_what_is_proved(people, answers, local):
         proved = float(blanket.excess(Fraction(math.exp(epsilon))))
         wider = raised * float(blanket.excess(Fraction(math.exp(epsilon / raised))))
         assert proved * (1 - 1e-3) <= rough <= wider
+
+
+@pytest.mark.parametrize("people", [1, 2, thorough_or(30, 100)])
+@pytest.mark.parametrize("pairs", [None, [(1, 0)]])
+def test_floats_find_what_is_proved_of_all_data_sets(people, pairs):
+    source = compared(np.array([[0.8, 0.2], [0.3, 0.7]]), pairs)
+    for a in (0.7, 1.0, 1.3, 2.5):
+        proved = float(LargestExcess(source, people).excess(Fraction(a)))
+        assert rough_largest(source, people, a) == pytest.approx(proved, rel=1e-10, abs=1e-15)
 
 
 def test_the_bound_below_1_follows_from_that_above_1():
@@ -382,23 +409,27 @@ def delta_of_response(n: int, local: float, people: int, epsilon: float) -> floa
     return total / people
 
 
-def test_a_target_of_frequencies_takes_single_answers() -> None:
+@pytest.mark.parametrize(
+    ("answers", "people"), [(8, 300), pytest.param(100, 1000, marks=pytest.mark.long)]
+)
+def test_a_target_of_frequencies_takes_single_answers(answers: int, people: int) -> None:
     """The bound at what is found is just below the promise, by enumeration apart."""
-    budget, mechanism = accounting.target(1000, 0.3, 1e-6, "frequencies", answers=100)
+    budget, mechanism = accounting.target(people, 0.3, 1e-6, "frequencies", answers=answers)
     assert mechanism is budget.mechanism
-    assert len(mechanism.outputs) == 100  # sets of one
-    found = delta_of_response(100, float(budget), 1000, 0.3)
+    assert len(mechanism.outputs) == answers  # sets of one
+    found = delta_of_response(answers, float(budget), people, 0.3)
     assert 0.98e-6 <= found <= 1e-6
 
 
 def test_other_mechanisms_of_that_budget_say_so() -> None:
-    budget, mechanism = accounting.target(1000, 0.1, 1e-6, "frequencies", answers=10)
-    assert float(budget) == pytest.approx(accounting.target(1000, 0.1, 1e-6, 10), rel=1e-3)
+    people = thorough_or(250, 1000)
+    budget, mechanism = accounting.target(people, 0.1, 1e-6, "frequencies", answers=10)
+    assert float(budget) == pytest.approx(accounting.target(people, 0.1, 1e-6, 10), rel=1e-3)
     notion = lo.PureLDP(budget)
     pairs = lo.design(lo.Workload.frequencies(10), notion)  # takes pairs of answers
     assert any("shuffled" in note for note in pairs.notes)
-    assert float(accounting.shuffled(pairs.mechanism, 1000).delta_lower(0.1)) > 1e-6
-    assert accounting.shuffled(mechanism, 1000).delta(0.1) <= 1e-6
+    assert float(accounting.shuffled(pairs.mechanism, people).delta_lower(0.1)) > 1e-6
+    assert accounting.shuffled(mechanism, people).delta(0.1) <= 1e-6
     unlisted = lo.design(lo.Workload.frequencies(100), notion)  # whose reports are not listed
     assert any("shuffled" in note for note in unlisted.notes)
     plain = lo.design(lo.Workload.frequencies(10), lo.PureLDP(float(budget)))

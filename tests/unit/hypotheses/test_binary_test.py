@@ -196,7 +196,13 @@ def test_what_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "power"), [(1e-300, 0.9), (1e-16, 0.9), (0.05, 1 - 1e-12), (0.05, 1 - 2.0**-53)]
+    ("level", "power"),
+    [
+        pytest.param(1e-300, 0.9, marks=pytest.mark.long),
+        (1e-16, 0.9),
+        (0.05, 1 - 1e-12),
+        (0.05, 1 - 2.0**-53),
+    ],
 )
 def test_levels_near_0_and_powers_near_1_have_their_people(level: float, power: float) -> None:
     """Two ratios: by sums of binomial terms in integers, at the people found and with one less."""

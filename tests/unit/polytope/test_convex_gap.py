@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -102,7 +102,7 @@ def test_nearest_channel_to_the_identity_is_randomized_response():
     assert 0 <= proof.gap < 1e-12
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(thorough_or(3, 6)))
 def test_the_bound_holds_for_drawn_channels_and_vanishes_at_no_other(seed):
     """A channel that is not the best has a gap of at least its distance in value from a better
     one."""
@@ -112,7 +112,9 @@ def test_the_bound_holds_for_drawn_channels_and_vanishes_at_no_other(seed):
         seed % 3
     ]
     functions = (lambda c: ((c - target) ** 2).sum(), lambda c: 2 * (c - target))
-    others = [Mechanism.private(rng.dirichlet(np.ones(3), 4), notion) for _ in range(20)]
+    others = [
+        Mechanism.private(rng.dirichlet(np.ones(3), 4), notion) for _ in range(thorough_or(6, 20))
+    ]
     proof = certify_convex(np.full((4, 3), 1 / 3), notion, *functions)
     best = min(functions[0](other.channel) for other in others)
     assert proof.bound <= best < proof.value

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt import (
     PML,
     ApproximateLDP,
@@ -168,7 +168,7 @@ class TestCertificates:
     def test_channels_at_random_have_less(self):
         rng = np.random.default_rng(1)
         rays = self.best.certificate
-        for _ in range(20):
+        for _ in range(thorough_or(5, 20)):
             channel = rng.dirichlet(np.ones(6), 4)
             from ldpopt.mechanism.repair import repair
 
