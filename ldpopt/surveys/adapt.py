@@ -154,8 +154,8 @@ def _only_question(first: Questionnaire) -> tuple[str, Question]:
     )
     for is_so, code, problem, do in reasons:
         if is_so:
-            what = f"there is no second stage of {short_repr(name)}: {problem}"
-            raise StatementError(what, code=code, do=do)
+            problem = f"there is no second stage of {short_repr(name)}: {problem}"
+            raise StatementError(problem, code=code, do=do)
     return name, question
 
 
