@@ -828,6 +828,7 @@ def log(odds: Fraction | float) -> float:
     return math.log(odds.numerator) - math.log(odds.denominator)
 
 
+@cache  # each page is written once
 def has_page(survey: Survey) -> bool:
     try:
         page(survey)
