@@ -117,6 +117,13 @@ def sample_or_all(cases: Iterable[Any], size: int) -> list[Any]:
     return found if THOROUGH else found[:: max(1, len(found) // size)]
 
 
+def pairs_or_turns(first: Iterable[Any], second: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Return all pairs in the thorough set, and otherwise each of the first with one of the second,
+    in turns."""
+    both = itertools.product(first, second) if THOROUGH else zip(first, itertools.cycle(second))
+    return list(both)
+
+
 def thorough_or(usual: Any, thorough: Any) -> Any:
     """Return the second value in the thorough set, and the first otherwise."""
     return thorough if THOROUGH else usual

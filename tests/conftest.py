@@ -90,7 +90,8 @@ def depending(path: Path) -> set[str]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if not isinstance(node, ast.Import | ast.ImportFrom)
     ]
-    found = {"THOROUGH", "thorough_or", "sample_or_all", "cases", "fuzz_cases", "given", "long"}
+    found = {"THOROUGH", "thorough_or", "sample_or_all", "pairs_or_turns", "cases", "fuzz_cases"}
+    found |= {"given", "long"}
     while more := [made for made, used in parts if used & found and not made <= found]:
         found.update(*more)
     return found

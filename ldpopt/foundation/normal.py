@@ -114,10 +114,13 @@ def _series(position: int, bits: int, *, up: bool) -> int:
 def _divisor(position: int, bits: int) -> tuple[int, int]:
     r"""Integers around ``2**bits sqrt(2 pi) exp(z z / 2)``."""
     low, high = (isqrt(number << (bits + 1)) for number in _pi(bits))
-    context = Context(prec=2 * bits // 3 + 40, Emax=MAX_EMAX, Emin=MIN_EMIN)
-    exponent = context.divide(Decimal(position * position), Decimal(1 << (2 * bits + 1)))
+    square = position * position
+    # at least the digits of the power, log10(2) for a bit and log10(e) for a unit of z z / 2, and
+    # 30 more: it is wrong by less than one unit
+    digits = (31 * bits + 44 * (square >> (2 * bits + 1))) // 100 + 30
+    context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    exponent = context.divide(Decimal(square), Decimal(1 << (2 * bits + 1)))
     power = int(context.multiply(context.exp(exponent), Decimal(1 << bits)))
-    # the power has more digits than it needs: it is wrong by less than one unit
     return (low * (power - 1)) >> bits, (((high + 1) * (power + 2)) >> bits) + 1
 
 

@@ -180,7 +180,8 @@ class _Program:
     def _options(self, deadline: Deadline) -> dict[str, Any]:
         """Options of HiGHS; a constant repairs what it leaves of comparisons."""
         options: dict[str, Any] = {"time_limit": deadline.left}
-        if isinstance(self.ties, Comparisons):
+        # a row that is generated again, within the tolerance of the solver, would be so without end
+        if isinstance(self.ties, Comparisons) or self.is_generated:
             tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
             options |= dict.fromkeys(tolerances, LEAST_TOLERANCE)
             options["simplex_dual_edge_weight_strategy"] = self.pricing

@@ -154,7 +154,7 @@ class Forgetful(lo.PureLDP):
 )
 def test_check_notion_finds_contradictions(notion, words):
     with pytest.raises(AssertionError) as caught:
-        check_notion(notion)
+        check_notion(notion, only=[words.partition(":")[0]])
     assert words in str(caught.value)
 
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 import ldpopt as lo
+from builders import thorough_or
 from ldpopt.testing import check_notion
 
 LABELS = tuple("abcd")
+
+
+@pytest.fixture(autouse=True)
+def _few_channels(monkeypatch):
+    """Checks of notions draw fewer channels in the usual set."""
+    monkeypatch.setattr("ldpopt.testing.notions.CHANNELS", thorough_or(3, 12))
 
 
 @pytest.mark.parametrize("sensitive", ["", "a", "bd", "abcd"])

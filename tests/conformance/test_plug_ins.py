@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import run_python
+from builders import run_python, thorough_or
 
 PACKAGE = """
 from dataclasses import dataclass
@@ -77,9 +77,9 @@ import json, sys
 import ldpopt as lo
 from ldpopt.problem.modelfile import read_model
 
-lo.testing.check_solver("other")
+lo.testing.check_solver("other", only=json.loads(sys.argv[3]))
 model = read_model(sys.argv[1])
-lo.testing.check_notion(model.problem.privacy, ["a", "b", "c"])
+lo.testing.check_notion(model.problem.privacy, ["a", "b", "c"], only=json.loads(sys.argv[4]))
 answer = lo.solve(model.problem, solver=model.solver)
 lo.certify(answer).save(sys.argv[2])
 again = lo.Certificate.load(sys.argv[2])
@@ -100,6 +100,8 @@ def test_a_package_adds_a_solver_and_a_notion(tmp_path: Path) -> None:
     )
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     arguments = [str(tmp_path / name) for name in ("model.toml", "proof.json")]
+    some = ["optimum of a maximum"], ["results", "ties", "table"]
+    arguments += [json.dumps(thorough_or(names, None)) for names in some]
     done = run_python(CHECKS, *arguments, env=os.environ | {"PYTHONPATH": paths})
     assert done.returncode == 0, done.stderr
     (value, solver, wrong, notion), states = map(json.loads, done.stdout.splitlines())

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import run_cli
+from builders import run_cli, thorough_or
 from ldpopt.auditing.audits import Audit
 from ldpopt.mechanism.repair import repair
 from ldpopt.plotting.report import report
@@ -83,10 +83,10 @@ class World:
         n = len(self.inputs)
         rng = np.random.default_rng(0)
         found = []
-        for gain in (np.eye(n), *rng.random((2, n, n))):
+        for gain in (np.eye(n), *rng.random((thorough_or(1, 2), n, n))):
             problem = lo.Problem([1 / n] * n, gain, self.privacy, inputs=self.inputs)
             found.append(lo.solve(problem).mechanism)
-        for _ in range(3):
+        for _ in range(thorough_or(1, 3)):
             drawn = rng.dirichlet(np.full(n, 0.3), n)
             repaired = repair(drawn, self.privacy, inputs=self.inputs, outputs=self.inputs)
             found.append(repaired.mechanism)

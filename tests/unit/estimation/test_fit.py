@@ -26,7 +26,7 @@ KINDS = FrequencyProtocol.PUBLISHED
 @pytest.mark.parametrize("outputs", [2, 4, 9])
 def test_honest_reports_are_hardly_ever_flagged(people, outputs):
     rng = np.random.default_rng(people + outputs)
-    tries = thorough_or(100, 500)
+    tries = thorough_or(60, 500)
     level = 0.05
     flagged = 0
     for _ in range(tries):

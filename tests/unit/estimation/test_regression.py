@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from builders import refused, thorough_or
+from builders import pairs_or_turns, refused, thorough_or
 from ldpopt import Mechanism, ReportModel, regress, techniques
 from ldpopt.errors import LimitReachedError, shows_values
 from ldpopt.estimation.regression import problem
@@ -172,10 +172,14 @@ def test_one_row_for_equal_people_changes_nothing(monkeypatch: Any) -> None:
         assert np.allclose(merged.bse, alone.bse, rtol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["logit", "ordered", "mean"])
-@pytest.mark.parametrize(("factor", "shift"), [(15000.0, 50000.0), (0.001, 0.0), (5.0, 2000.0)])
-def test_other_units_of_a_covariate(kind: Any, factor: float, shift: float) -> None:
+KINDS = ("logit", "ordered", "mean")
+UNITS = ((15000.0, 50000.0), (0.001, 0.0), (5.0, 2000.0))
+
+
+@pytest.mark.parametrize(("kind", "unit"), pairs_or_turns(KINDS, UNITS))
+def test_other_units_of_a_covariate(kind: Any, unit: tuple[float, float]) -> None:
     table = ages()
+    factor, shift = unit
     there = table.assign(age=shift + factor * table["age"])
     first, second = (
         regress("y ~ age + region", each, {"y": response(3, 1.5)}, kind=kind)

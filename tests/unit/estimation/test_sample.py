@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from builders import cases, refused
+from builders import cases, pairs_or_turns, refused
 from ldpopt import Mechanism, Sample, Survey, Workload, design
 from ldpopt.errors import LimitReachedError
 from ldpopt.estimation.intervals import student_quantile
@@ -106,8 +106,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize(("kind", "weighted"), pairs_or_turns(SAMPLES, (True, False)))
 def test_covariance_is_that_of_the_formula_person_by_person(kind: str, weighted: bool) -> None:
     table, sample = people(), SAMPLES[kind]
     survey = Survey({"q": THREE})
@@ -129,18 +128,16 @@ def test_the_variance_is_unbiased_over_all_samples_and_reports() -> None:
     truth = np.array([[0, 0], [0, 1], [1, 1], [2, 1]])
     survey = Survey({"q": THREE})
     sample = Sample(clusters="class", population=4)
-    values, variances, chances = [], [], []
-    for drawn in combinations(range(4), 2):
-        answers = truth[list(drawn)].ravel()
-        for reports in product(range(3), repeat=4):
-            table = pd.DataFrame(
-                {"q": [THREE.outputs[y] for y in reports], "class": np.repeat(drawn, 2)}
-            )
-            found = survey.estimate(table, sample=sample, check_fit=False)["q"]
-            values.append(found.values)
-            variances.append(np.diag(found.covariance))
-            chances.append(THREE.channel[answers, list(reports)].prod() / 6)
-    weight = np.array(chances)
+    values, variances, weight = [], [], []
+    drawn = [truth[list(classes)].ravel() for classes in combinations(range(4), 2)]
+    for reports in product(range(3), repeat=4):
+        table = pd.DataFrame({"q": [THREE.outputs[y] for y in reports], "class": [0, 0, 1, 1]})
+        found = survey.estimate(table, sample=sample, check_fit=False)["q"]
+        values.append(found.values)
+        variances.append(np.diag(found.covariance))
+        chances = [THREE.channel[answers, list(reports)].prod() for answers in drawn]
+        weight.append(np.mean(chances))
+    weight = np.array(weight)
     assert weight.sum() == pytest.approx(1)
     mean = weight @ np.array(values)
     np.testing.assert_allclose(mean, np.bincount(truth.ravel()) / 8, atol=1e-12)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases
+from builders import cases, thorough_or
 from ldpopt.foundation.budget import Budget
 from ldpopt.mechanism.constants import TOTAL, repaired_by_constants
 from ldpopt.mechanism.repair import repair
@@ -79,16 +79,16 @@ def test_any_channel_becomes_private(parts):
 
 def test_a_private_channel_moves_by_rounding_alone():
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(thorough_or(20, 50)):
         n = int(rng.integers(2, 6))
         notion = lo.PML(1.0, dict(enumerate(rng.integers(1, 9, n).tolist())))
         problem = lo.Problem(rng.dirichlet(np.ones(n)), rng.random((n, n)), notion)
         assert repair(lo.solve(problem).mechanism.channel, notion).moved < 1e-14
 
 
-@pytest.mark.parametrize("noise", [1e-9, 1e-7])
+@pytest.mark.parametrize("noise", thorough_or([1e-7], [1e-9, 1e-7]))
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 5.0])
-@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize("n", thorough_or([3], [3, 5]))
 def test_errors_of_solvers_are_not_multiplied(n, epsilon, noise):
     """A constant that repairs an error h is h / (e^epsilon - 1); the nearest channel is not so
     far.
@@ -115,7 +115,7 @@ def test_reports_of_one_answer_keep_their_mass():
     notion = lo.UtilityOptimizedLDP(1.0, [0, 1]) & lo.PML(2.0, [0.4, 0.4, 0.2])
     comparisons = notion.comparisons(range(3))
     rng = np.random.default_rng(2)
-    for _ in range(20):
+    for _ in range(thorough_or(5, 20)):
         channel = rng.dirichlet(np.ones(3), 3)
         channel[:2, 2] = 0.0
         channel /= channel.sum(axis=1, keepdims=True)

@@ -69,6 +69,11 @@ def test_nearest_to_a_curved_notion(seed):
     assert best - 1e-6 <= found <= best + nearest.AVERAGE_WEIGHT + 1e-3
 
 
+def test_a_row_within_the_tolerance_of_the_solver_is_not_generated_without_end():
+    found = lo.Mechanism.private(random_channel(0, 3, 3), GaussianLDP(0.7))
+    assert not any("a nearer channel may exist" in note for note in found.notes)
+
+
 def test_a_channel_that_is_private_stays():
     best = lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))).mechanism
     found = lo.Mechanism.private(best.channel + 1e-10, lo.PureLDP(1.0), best.inputs)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt import ApproximateLDP, CurveLDP, neighbors
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.privacy.notion import from_table, with_epsilon
@@ -71,7 +71,7 @@ def test_one_point_of_a_curve_may_bind_for_each_pair():
 def test_rows_hold_for_channels_at_the_border():
     notion = CurveLDP(POINTS)
     rng = np.random.default_rng(0)
-    for _ in range(10):
+    for _ in range(thorough_or(2, 10)):
         channel = lo.Mechanism.private(rng.dirichlet(np.ones(3), 3), notion).channel
         for ratio in (1.0, 0.8, 0.5, 0.1, 3.0):
             height = float(notion.excess(Fraction(ratio)))

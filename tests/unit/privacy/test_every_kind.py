@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import pairs_or_turns, thorough_or
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.documents import Entry
 from ldpopt.mechanism.repair import repair
@@ -16,9 +17,8 @@ from ldpopt.privacy.notion import KINDS, to_table
 from ldpopt.problem.plain import from_plain, plain
 
 LABELS = ("a", "b", "c", "d")
-EVERY_KIND = pytest.mark.parametrize(
-    "kind", [kind for kind, notion in KINDS.items() if notion.__module__.startswith("ldpopt.")]
-)
+OURS = [kind for kind, notion in KINDS.items() if notion.__module__.startswith("ldpopt.")]
+EVERY_KIND = pytest.mark.parametrize("kind", OURS)
 
 
 def problem_of(kind, epsilon=1.0):
@@ -26,7 +26,7 @@ def problem_of(kind, epsilon=1.0):
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, "log(3)"])
+@pytest.mark.parametrize("epsilon", thorough_or([0.1, 4.0], [0.1, 1.0, 4.0, "log(3)"]))
 def test_its_optimum_has_exactly_its_epsilon(kind, epsilon):
     case = problem_of(kind, epsilon)
     mechanism = lo.solve(case).mechanism
@@ -43,8 +43,11 @@ def test_its_optimum_has_exactly_its_epsilon(kind, epsilon):
         assert mechanism.audit(smaller).verdict == "violated"
 
 
-@EVERY_KIND
-@pytest.mark.parametrize("epsilon", [1.0, "log(7/2)", "1/3"])
+WRITTEN = (1.0, "log(7/2)", "1/3")
+"""Budgets that are written in different ways."""
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), pairs_or_turns(OURS, WRITTEN))
 def test_model_files_certificates_and_plain_values_read_back(kind, epsilon, tmp_path):
     case = problem_of(kind, epsilon)
     lo.save_model(case, tmp_path / "model.toml")

@@ -55,7 +55,7 @@ def symmetric(n: int, mu: float) -> float:
     return low
 
 
-@pytest.mark.parametrize(("n", "mu", "value"), VALUES)
+@pytest.mark.parametrize(("n", "mu", "value"), thorough_or(VALUES[:3], VALUES))
 def test_the_best_channel_for_the_truth_is_symmetric(n: int, mu: Any, value: float) -> None:
     found = lo.solve(lo.Problem(np.full(n, 1 / n), "identity", GaussianLDP(mu)))
     proof = lo.certify(found)
@@ -173,7 +173,8 @@ def test_separation_finds_what_the_audit_finds() -> None:
     rng = np.random.default_rng(1)
     notion = GaussianLDP(1)
     found = 0
-    for _ in range(60):
+    tries = thorough_or(24, 60)
+    for _ in range(tries):
         channel = rng.dirichlet(np.ones(4), 3)
         channel = channel.mean(axis=0) + rng.random() * (channel - channel.mean(axis=0))
         block = notion.separate(channel, range(3))
@@ -181,7 +182,7 @@ def test_separation_finds_what_the_audit_finds() -> None:
         found += block is not None
         if block is not None:
             assert block.violation(channel).max() > 0
-    assert 5 < found < 55
+    assert tries / 12 < found < tries * 11 / 12
 
 
 def test_a_mechanism_keeps_its_notion_in_a_file(tmp_path: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import refused
+from builders import refused, thorough_or
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import RowBlock
 
@@ -62,18 +62,22 @@ def test_the_nearest_channel_is_found_and_does_not_wait_for_its_time_limit():
     assert not any("nearer channel may exist" in note for note in mechanism.notes)
 
 
+ANSWERS = thorough_or(4, 6)
+
+
 @pytest.mark.parametrize(
     "both",
     [
         lo.PML(1.0) & EVENTS,
         lo.PML(0.5) & lo.GaussianLDP(1.0),
         lo.PureLDP(2.0) & lo.ApproximateLDP.of_curve([(0.5, 0.1), (1.0, 0.01)]),
-        lo.GraphDP(1.0, lo.neighbors.path(range(6))) & lo.ApproximateLDP(2.0, 0.05),
+        lo.GraphDP(1.0, lo.neighbors.path(range(ANSWERS))) & lo.ApproximateLDP(2.0, 0.05),
         EVENTS & lo.ApproximateLDP(0.5, 0.05),
     ],
 )
 def test_events_are_generated_beside_other_notions(both):
-    problem = lo.Problem(np.arange(6, 0, -1) / 21, "identity", both)
+    weights = np.arange(ANSWERS, 0, -1)
+    problem = lo.Problem(weights / weights.sum(), "identity", both)
     answer = lo.solve(problem)
     proof = lo.certify(answer)
     assert proof.relative_gap < 1e-9
@@ -83,7 +87,8 @@ def test_events_are_generated_beside_other_notions(both):
 
 
 def test_many_events_are_generated():
-    problem = lo.Problem(np.arange(16, 0, -1) / 136, "identity", lo.PML(1.0) & EVENTS)
+    weights = np.arange(thorough_or(10, 16), 0, -1)
+    problem = lo.Problem(weights / weights.sum(), "identity", lo.PML(1.0) & EVENTS)
     answer = lo.solve(problem)
     assert lo.certify(answer).relative_gap < 1e-9
     entries = lo.PML(1.0) & lo.ApproximateLDP(1.0, 0.01, form="entry")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import refused, thorough_or
+from builders import pairs_or_turns, refused, thorough_or
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties
@@ -80,8 +80,7 @@ def test_models_have_the_optimum_of_solve(kind: str, n: int) -> None:
     assert pulp.value(linear.objective) == pytest.approx(best, abs=1e-7)
 
 
-@pytest.mark.parametrize("objective", ["expected", "worst_case"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "objective"), pairs_or_turns(KINDS, ("expected", "worst_case")))
 def test_every_exact_form_has_the_optimum_of_solve(kind: str, objective: Any) -> None:
     rng = np.random.default_rng(5)
     prior = rng.dirichlet(np.ones(4)) if objective == "expected" else None
