@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from ldpopt.estimation.estimate import Estimate
 
 FARTHEST = 38.0  # standard deviations: what is more unlikely has no float
-BISECTIONS = 60
+BISECTIONS = 40  # of a quantile: to less than 1e-10
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,10 @@ class SurveyDifferences(Mapping[tuple[Hashable, Hashable], Mapping[str, Estimate
         """Rows of the table: the pair, question, answer, difference, its interval and p-value; of
         several rows also Holm's p-value, which is right for all of them together.
         """
+        return [dict(row) for row in self._entries]
+
+    @cached_property
+    def _entries(self) -> list[dict[str, Any]]:
         rows = []
         chances = []
         for (first, second), estimates in self.pairs.items():

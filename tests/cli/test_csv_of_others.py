@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,22 @@ READ = {"ANSWERS", "REPORTS", "DATABASE|TABLE"}  # arguments that are tables
 
 
 @pytest.fixture(autouse=True)
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def files(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with the files of all tests."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A survey; answers and reports with commas in UTF-8, and the same with semicolons in
     latin-1."""
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("tables")
     survey = Survey({"smokes": COIN, "größe": COIN})
-    survey.save("s.json")
-    COIN.save("coin.json")
+    survey.save(folder / "s.json")
+    COIN.save(folder / "coin.json")
     ages = Mechanism((np.ones((5, 5)) + 4 * np.eye(5)) / 9, [20, 30, 40, 55, 62])
-    Survey({"age": Question(ages, edges=(0, 25, 35, 50, 60, 70))}).save("pilot.json")
+    Survey({"age": Question(ages, edges=(0, 25, 35, 50, 60, 70))}).save(folder / "pilot.json")
     cells = ["no", "yes", "yes", "no"] * 50
     answers = pd.DataFrame({"smokes": cells, "größe": cells[::-1]})
     answers["region"] = ["Köln", 'an "Eck"; dort', "two\nlines", "a, b", "Köln"] * 40
@@ -39,16 +47,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reports = survey.privatize(answers, rng=1)
     earlier = survey.privatize(answers, rng=2)
     for name, table in {"answers": answers, "reports": reports, "earlier": earlier}.items():
-        table.to_csv(f"{name}.csv", index=False)
-        table.to_csv(f"{name}_de.csv", index=False, sep=";", encoding="latin-1")
-        table.to_csv(f"{name}_tab.txt", index=False, sep="\t", encoding="utf-16")
+        table.to_csv(folder / f"{name}.csv", index=False)
+        table.to_csv(folder / f"{name}_de.csv", index=False, sep=";", encoding="latin-1")
+        table.to_csv(folder / f"{name}_tab.txt", index=False, sep="\t", encoding="utf-16")
+    return folder
 
 
 CALLS: dict[str, list[str]] = {
     "survey estimate": ["s.json", "reports.csv"],
     "survey estimate by": ["s.json", "reports.csv", "--by", "region", "--weights", "w"],
     "survey estimate against": ["s.json", "reports.csv", "--against", "earlier.csv"],
-    "survey estimate differences": ["s.json", "reports.csv", "--by", "region", "--differences=all"],
+    "survey estimate differences": [
+        *("s.json", "reports.csv", "--by", "region", "--differences=Köln")
+    ],
     "estimate": ["coin.json", "reports.csv", "-c", "größe"],
     "survey regress": ["s.json", "reports.csv", "smokes ~ age + C(region)"],
     "survey adapt": ["pilot.json", "reports.csv", "--quantile", ".5", "-o", "second.json"],

@@ -3,6 +3,7 @@ distributions, caps on the influence, designs for liars."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -56,19 +57,21 @@ def test_a_cap_on_the_influence_is_printed_and_is_not_held_to_the_expected_value
     assert run_cli("design", model).exit_code == 1  # nothing has the variance 6
     workload = lo.Workload.prefix(LEVELS)
     capped = lo.design(workload, lo.PureLDP(1.0), influence=2.2)
-    data = cli_json("design", model, "--influence", "2.2")
+    out = model.with_name("out.json")
+    text = words("design", model, "--influence", "2.2", "--json", out)
+    data = json.loads(out.read_text())
     assert data["value"] == pytest.approx(capped.value, rel=1e-6)
     assert data["influence"] <= 2.2 + 1e-9
-    text = words("design", model, "--influence", "2.2")
     assert "influence at most: 2.2 for each number" in text
     assert "model expects" not in text
 
 
 def test_a_design_for_liars_says_which_error_is_left(model: Path) -> None:
-    text = words("design", model, "--liars", "2%", "--people", "4000")
+    out = model.with_name("out.json")
+    text = words("design", model, "--liars", "2%", "--people", "4000", "--json", out)
     assert "2 % of 4,000 people may send anything: root mean squared error" in text
     made = lo.design(lo.Workload.prefix(LEVELS), lo.PureLDP(1.0), liars=0.02, people=4000)
-    data = cli_json("design", model, "--liars", "2%", "--people", "4000")
+    data = json.loads(out.read_text())
     assert data["value"] == pytest.approx(made.value, rel=1e-6)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import run_python, sample_or_all
+from builders import run_cli, run_python, sample_or_all
 from ldpopt import PureLDP, Survey, Workload, design
 from ldpopt.frequencies import RandomizedResponse
 
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         Path("reports.csv").write_text("\n".join(["absence", *(row.split(",")[0] for row in rows)]))
         Path("numbers.csv").write_text("\n".join(["absence", *"012" * 33]))
         for command in ("key a.key", "solve coin --certificate coin.certificate.json"):
-            assert not run_python(RUN, *command.split()).returncode
+            assert not run_cli(*command.split()).exit_code
         yield place
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ def is_share(row: Any) -> bool:
     return row is None or bool(np.isin(row, (0, 1)).all())
 
 
+@cache
 def program() -> str:
     """Name, version and digest of the code that runs."""
     home = Path(__file__).parents[2]

@@ -162,7 +162,8 @@ def test_the_last_day_is_a_date(until, tmp_path):
     survey = Survey({"smokes": COIN}, words={"until": until})
     assert survey.words.until == "2027-03-31"
     day = until if isinstance(until, date) else f'"{until}"'
-    (tmp_path / "survey.toml").write_text(TOML.replace("waves = 3", f"until = {day}"))
+    stated = f'epsilon = 1\n[form]\nuntil = {day}\n[question.smokes]\nlabels = ["no", "yes"]\n'
+    (tmp_path / "survey.toml").write_text(stated)
     assert Survey.from_toml(tmp_path / "survey.toml").words.until == "2027-03-31"
 
 

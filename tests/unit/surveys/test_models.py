@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import refused, run_cli
+from builders import refused, run_cli, thorough_or
 from ldpopt import Mechanism, PureLDP, ReportModel, Survey, Workload, design, techniques
 from ldpopt.errors import ModelFileError
 from ldpopt.mechanism.questions import Question
@@ -564,7 +564,8 @@ def test_one_question_is_drawn_with_several_mechanisms() -> None:
 def test_simulated_surveys_have_cheaters(folder: Path) -> None:
     path = solved(folder, HALVES)
     (folder / "shares.toml").write_text("[q]\nno = 0.62\nyes = 0.275\ncheater = 0.105\n")
-    options = ("--people", "2000", "--repeats", "60", "--seed", "3", "--json", "-")
+    repeats = str(thorough_or(30, 60))
+    options = ("--people", "2000", "--repeats", repeats, "--seed", "3", "--json", "-")
     done = run_cli("survey", "simulate", path, "--shares", folder / "shares.toml", *options)
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)["estimates"]

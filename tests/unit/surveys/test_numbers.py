@@ -1,6 +1,7 @@
 """Questions that ask for a number: all numbers or classes of them, and means that are drawn on a
 grid."""
 
+import itertools
 import json
 from fractions import Fraction
 from functools import cache
@@ -40,6 +41,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("numbers")
 
 
+@cache
 def solved(folder: Path, text: str, top: str = 'epsilon = 2.0\nmissing = "answer"') -> Survey:
     path = folder / "survey.toml"
     path.write_text(f"{top}\n{text}")
@@ -398,8 +400,15 @@ only_if = { smokes = "yes" }
 """
 
 
-@pytest.mark.parametrize("scheme", ["split", "one_question", "fake_data"])
-@pytest.mark.parametrize("more", ["", 'report = "own"', "otherwise = 5"])
+SCHEMES = ("split", "one_question", "fake_data")
+KINDS = ("", 'report = "own"', "otherwise = 5")
+
+
+# each scheme and each kind once in the usual set
+@pytest.mark.parametrize(
+    ("scheme", "more"),
+    thorough_or(list(zip(SCHEMES, KINDS, strict=True)), list(itertools.product(SCHEMES, KINDS))),
+)
 def test_the_mean_of_a_follow_up(more, scheme, folder):
     """Of those who are asked, in a report with the gate or of its own; or of all, with a number
     that is meant otherwise."""
