@@ -54,7 +54,7 @@ def test_a_full_disk_is_one_line(folder: Path, args: tuple[str, ...]) -> None:
 def test_a_message_that_cannot_be_written_changes_no_exit_code(folder: Path) -> None:
     codes = {}
     for model in thorough_or(
-        ("missing.toml", "impossible.toml"), ("coin.toml", "missing.toml", "impossible.toml")
+        ("coin.toml", "impossible.toml"), ("coin.toml", "missing.toml", "impossible.toml")
     ):
         with (
             Path("/dev/full").open("w") as full,

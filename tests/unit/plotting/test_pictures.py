@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt
-from builders import THOROUGH, refused, sample_or_all
+from builders import refused, sample_or_all
 from ldpopt import (
     ApproximateLDP,
     GraphDP,
@@ -59,9 +59,6 @@ def grid() -> SweepResult:
 
 
 def render(ax: object) -> None:
-    """Draw all parts, which are arranged in the thorough set: that takes half of the time."""
-    if not THOROUGH:
-        ax.figure.set_layout_engine("none")  # type: ignore[attr-defined]
     ax.figure.canvas.draw()  # type: ignore[attr-defined]
 
 
