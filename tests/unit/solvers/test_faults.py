@@ -148,6 +148,8 @@ def test_the_limits_are_those_of_the_page():
     usual, of_cbc = int(said[1] + said[2]), int(said[3])
     limits = {"highs": usual, "piqp": usual, "cbc": of_cbc, "cvxpy": 0}
     assert {name: solvers.find(name).solver.in_process_nonzeros for name in limits} == limits
+    assert "ends within a second of the limit" in page
+    assert guarded.KILL_DELAY < 1
 
 
 def test_rows_are_generated_in_one_warm_process(monkeypatch, made):
