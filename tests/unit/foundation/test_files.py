@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ldpopt.errors import ModelFileError
-from ldpopt.foundation.files import replacing
+from ldpopt.foundation.files import parse_strictly, replacing, strict_json
 
 
 def test_devices_are_written_in_place_and_errors_keep_the_old_file(
@@ -52,3 +52,20 @@ def test_a_file_is_whole_on_the_disk_before_it_has_its_name(
     assert done == ["synced", "renamed"]
     assert (tmp_path / "new").read_text() == "all"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_json_of_the_largest_size_is_read_and_a_byte_more_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "data.json"
+    file.write_text('{"a": 1}')
+    size = file.stat().st_size
+    assert strict_json(file, size) == {"a": 1}
+    with pytest.raises(ValueError, match="more than"):
+        strict_json(file, size - 1)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 1}', "[NaN]", "[Infinity]", "[-Infinity]", "[" * 10**6, '"\xff"']
+)
+def test_what_json_leaves_open_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_strictly(text.encode("latin-1"))
