@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import all_events, cases, coin, hops, nearly_equal_pairs, refused, single_events, star
 from ldpopt.auditing import divergence
-from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.audits import Audit, Pairs, verdict_of_ratio
 from ldpopt.auditing.divergence import hockey_stick
 from ldpopt.auditing.exact_matrices import ULPS, exact
 from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
@@ -378,6 +378,7 @@ def test_epsilon_is_rounded_up_near_a_float(notion):
         (1 - Fraction(1, 2**185), 0.5),
     ):
         assert lo.audit(coin(exponential * hair), NOTIONS[notion](1.0)).epsilon == least
+        assert verdict_of_ratio(exponential * hair, Budget(1.0)) == (least, "certified")
 
 
 def test_claims_are_named():
