@@ -217,10 +217,11 @@ def test_one_unit_too_much_is_a_violation(epsilon):
     assert (found.verdict, found.witness) == ("violated", (0, 1, (0,)))
 
 
-def test_one_ulp_of_delta_too_little_is_a_violation():
-    channel = [[0.15, 0.85], [0.0, 1.0]]
-    assert lo.audit(channel, lo.ApproximateLDP(0.1, 0.15)).verdict == "certified"
-    assert lo.audit(channel, lo.ApproximateLDP(0.1, math.nextafter(0.15, 0))).verdict == "violated"
+@pytest.mark.parametrize("delta", [0.15, 0.1])  # floats below and above their decimals
+def test_one_ulp_of_delta_too_little_is_a_violation(delta):
+    channel = [[delta, 1 - delta], [0.0, 1.0]]
+    assert lo.audit(channel, lo.ApproximateLDP(0.1, delta)).verdict == "certified"
+    assert lo.audit(channel, lo.ApproximateLDP(0.1, math.nextafter(delta, 0))).verdict == "violated"
 
 
 @pytest.mark.parametrize("dust", [1e-12, 1e-17, 5e-324])
