@@ -151,3 +151,13 @@ def test_shares_in_a_survey_file_are_exact(total: str, count: int, tmp_path: Pat
 
     budgets = read_survey(path).budgets.values()
     assert sum((part.nats for part in budgets), Fraction(0)) == Budget(total).lower_nats
+
+
+def test_a_sum_is_compared_beyond_the_digits_of_floats() -> None:
+    """Two questions of log(3) are log(9) = 2.197224577336219382..."""
+    coin = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    below, above = (Fraction(f"2.1972245773362193{digit}") for digit in (8, 9))
+    assert float(below) == float(above)
+    assert lo.Survey({"a": coin, "b": coin}, epsilon=above).epsilon == float(above)
+    with refused("budget"):
+        lo.Survey({"a": coin, "b": coin}, epsilon=below)
