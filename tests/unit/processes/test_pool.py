@@ -268,6 +268,23 @@ def test_a_checkpoint_goes_on_where_it_was(tmp_path: Path) -> None:
     )
 
 
+def test_each_point_is_written_at_once_before_it_is_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out"
+    written: list[bytes] = []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda to, text: written.append(text) or write(to, text))
+
+    def look(done: int, total: int) -> None:
+        assert lines(path) == len(written) == 1 + done  # and the header
+
+    run(tasks.square, POINTS, RunOptions(checkpoint=record(path), progress=look))
+    monkeypatch.undo()
+    assert b"".join(written) == path.read_bytes()
+    assert len(written) == 1 + len(POINTS)
+
+
 def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "out"
     run(tasks.square, POINTS, RunOptions(checkpoint=record(path)))
