@@ -125,6 +125,16 @@ def test_a_model_file_keeps_its_budget(epsilon: Any, tmp_path: Path) -> None:
     assert (found.nats, found.ratio) == (Budget(epsilon).nats, Budget(epsilon).ratio)
 
 
+@pytest.mark.parametrize("delta", [0.1, 1 / 3, 0.1 + 2.0**-56])
+def test_files_and_the_checker_keep_a_delta_as_the_float(delta: float, tmp_path: Path) -> None:
+    stated = problem(lo.ApproximateLDP(1.0, delta))
+    save_model(stated, tmp_path / "model.toml")
+    assert load_model(tmp_path / "model.toml").privacy.delta == delta
+    lo.certify(lo.solve(stated)).save(tmp_path / "proof.json")
+    written = json.loads((tmp_path / "proof.json").read_text())["statement"]["privacy"]
+    assert Fraction(checker.delta_of(written), checker.S) == Fraction(delta)
+
+
 @pytest.mark.parametrize(("each", "count"), [(0.4, 10), (0.1, 3), (0.7, 7), (0.3, 9), (1.1, 5)])
 def test_decimals_add_up_as_on_paper(each: float, count: int) -> None:
     """Ten questions at 0.4 hold under 4, eleven do not."""

@@ -173,6 +173,20 @@ def test_the_channel_of_an_earlier_method_is_kept():
     assert raw.outcome.status is Status.LIMIT
 
 
+class Late(Direct):
+    def solve(self, task, start=None):
+        raise OutOfTimeError("counting")
+
+
+def test_a_method_that_runs_out_of_time_leaves_the_channel_of_an_earlier_one():
+    raw, notes = run(FailingWithAChannel(), Late())
+    assert raw.channel is not None
+    assert raw.outcome.status is Status.LIMIT
+    assert notes[-1] == "direct: the time was over while counting"
+    with pytest.raises(OutOfTimeError):
+        run(Failing(), Late())
+
+
 def test_graphs_are_solved_to_the_requested_gap():
     graph = nx.grid_2d_graph(6, 6)
     problem = lo.Problem(
