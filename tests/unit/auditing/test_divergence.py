@@ -372,14 +372,15 @@ def test_losses_are_divided_by_distances():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_events_that_floats_cannot_order_are_compared_exactly(seed):
-    """Two rows exceed the third by 1/2 and by a hair more, in sums of other roundings."""
+    """One row exceeds the third by delta, another one by a hair more, in sums of other roundings."""
     rng = np.random.default_rng(seed)
-    masses = [Fraction(int(k), 2**70) for k in rng.integers(1, 2**62, 6)]
-    masses.append(Fraction(1, 2) - sum(masses))
-    more = [masses[k] for k in rng.permutation(7)]
+    delta = 0.7
+    masses = [Fraction(int(k), 2**66) for k in rng.integers(1, 2**60, 40)]
+    masses.append(Fraction(delta) - sum(masses))
+    more = [masses[k] for k in rng.permutation(41)]
     more[0] += Fraction(1, 2**68)
-    rows = [[*values, 1 - sum(values)] for values in (masses, more, [Fraction(0)] * 7)]
-    found = lo.audit(np.array(rows, dtype=object), lo.ApproximateLDP("log(2)", 0.5))
+    rows = [[*values, 1 - sum(values)] for values in (masses, more, [Fraction(0)] * 41)]
+    found = lo.audit(np.array(rows, dtype=object), lo.ApproximateLDP("log(2)", delta))
     assert found.verdict == "violated"
     assert found.witness[:2] == (1, 2)
 
