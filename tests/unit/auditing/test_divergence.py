@@ -372,7 +372,7 @@ def test_losses_are_divided_by_distances():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_events_that_floats_cannot_order_are_compared_exactly(seed):
-    """One row exceeds the third by delta, another one by a hair more, in sums of other roundings."""
+    """One row exceeds the third by delta, another by a hair more, in sums of other roundings."""
     rng = np.random.default_rng(seed)
     delta = 0.7
     masses = [Fraction(int(k), 2**66) for k in rng.integers(1, 2**60, 40)]
