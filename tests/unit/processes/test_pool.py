@@ -4,13 +4,14 @@ point."""
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +154,6 @@ def test_a_lost_chunk_is_submitted_again_point_by_point(monkeypatch: pytest.Monk
         """Loses every chunk that has more than one point, or the number 7."""
 
         def submit(self, function: Any, /, task: bytes, points: bytes) -> Any:  # type: ignore[override]
-            import pickle
-
             if pickle.loads(points) in ([k] for k in POINTS if k != 7):
                 return super().submit(function, task, points)
             return super().submit(self._die)
@@ -216,6 +215,35 @@ def test_a_run_that_is_ended_leaves_its_points_and_no_process(
         assert len(kept.finished) >= 100
         if number is not signal.SIGKILL:
             assert said.split() == ["True", str(len(kept.finished))]
+
+
+def stopped(done: int, total: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_was_finished_at_an_interrupt_is_recorded() -> None:
+    class AtOnce:
+        """Has finished every chunk when it returns."""
+
+        def submit(self, function: Any, /, task: bytes, points: bytes) -> Future[bytes]:
+            given.extend(pickle.loads(points))
+            future: Future[bytes] = Future()
+            future.set_result(function(task, points))
+            return future
+
+    given: list[int] = []
+    found = run(tasks.square, POINTS, RunOptions(executor=AtOnce(), progress=stopped))
+    assert found.interrupted
+    assert found.results == {k: SQUARES[k] for k in given}
+    assert len(given) > 1
+
+
+def test_an_interrupt_does_not_wait_for_points() -> None:
+    long = seconds(60)
+    began = time.monotonic()
+    found = run(time.sleep, {0: 0.0, 1: long}, RunOptions(jobs=2, progress=stopped))
+    assert (found.interrupted, found.results) == (True, {0: None})
+    assert time.monotonic() - began < long / 2
 
 
 def lines(path: Path) -> int:
