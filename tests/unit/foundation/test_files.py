@@ -11,13 +11,19 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import parse_strictly, replacing, strict_json
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 def test_devices_are_written_in_place_and_errors_keep_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with replacing(os.devnull) as stream:
+    # not /dev/null: a write that is wrong would replace it for the whole machine
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with replacing("pipe") as stream:
         stream.write("x")
-    assert not Path(os.devnull).is_file()
+    assert os.read(reader, 2) == b"x"
+    os.close(reader)
+    assert Path("pipe").is_fifo()
     Path("old").write_text("old")
     Path("link").symlink_to("old")
     with pytest.raises(ZeroDivisionError), replacing("old") as stream:
