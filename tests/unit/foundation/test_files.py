@@ -60,6 +60,20 @@ def test_a_file_is_whole_on_the_disk_before_it_has_its_name(
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
+@pytest.mark.parametrize("new", [False, True])
+def test_a_name_goes_from_one_whole_file_to_the_other(tmp_path: Path, new: bool) -> None:
+    """The file that was written gets the name; nothing is copied, which a kill could cut."""
+    file = tmp_path / "file"
+    if not new:
+        file.write_text("old")
+    with replacing(file, new=new) as stream:
+        stream.write("new")
+        number = os.fstat(stream.fileno()).st_ino
+        assert new or file.read_text() == "old"
+    assert (file.stat().st_ino, file.read_text()) == (number, "new")
+    assert list(tmp_path.iterdir()) == [file]
+
+
 def test_json_of_the_largest_size_is_read_and_a_byte_more_is_not(tmp_path: Path) -> None:
     file = tmp_path / "data.json"
     file.write_text('{"a": 1}')
