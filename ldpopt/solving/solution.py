@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.certificate.program_certificate import Certificate
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
@@ -53,8 +54,8 @@ class Solution(HasFacts):
     status : Status
         How the solve ended. OPTIMAL: the certificate's gap is at most 1e-6 (1e-9 with
         ``solver="auto"`` on programs of up to 30 000 non-zeros), or at most the requested gap.
-        LIMIT: a mechanism with a larger gap, or none in time. Beyond 500 000 non-zeros, and if a
-        solver returns no multipliers, OPTIMAL is a claim that `certify` checks.
+        LIMIT: a mechanism with a larger gap, or none in time. If a solver returns no multipliers,
+        OPTIMAL is its claim, which `certify` refuses.
     raw_status : str
         The status in the solver's own words.
     duals : dict of str to float array
@@ -193,13 +194,21 @@ def value_of(problem: Problem, channel: Float) -> float:
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())
 
 
+def _may_be_constant(problem: Problem) -> NDArray[np.bool_]:
+    """Mask of the outputs that everybody may report: those that reveal no single input."""
+    outputs = len(problem.outputs)
+    notion = problem.definition() or problem.comparisons()
+    return np.ones(outputs, bool) if notion is None else notion.tied_outputs(outputs)
+
+
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:
     """Add the best constant report to a solution that ended at a limit without a mechanism, if it
     is permitted.
     """
     if solution.status is not Status.LIMIT or problem.prior is None or problem.constraints:
         return solution
-    best = int((problem.prior @ problem.utility.gain).argmax())
+    gains = problem.prior @ problem.utility.gain
+    best = int(np.where(_may_be_constant(problem), gains, -np.inf).argmax())
     channel = np.zeros(problem.utility.shape)
     channel[:, best] = 1.0
     mechanism = Mechanism(channel, inputs=problem.inputs, outputs=problem.outputs)

@@ -60,6 +60,16 @@ def test_every_family_is_found_for_its_problem_and_has_the_optimum_of_the_progra
     assert form.mechanism.audit(form.privacy).verdict == "certified"
 
 
+@pytest.mark.parametrize("name", ["binary", "top_k", "minimax", "path_graph"])
+def test_the_exact_value_of_a_family_lies_between_value_and_bound_of_the_program(name):
+    (match,) = (match for match in recognize(PROBLEMS[name]) if match.name == name)
+    low, high = match.build().exact_value()
+    proof = lo.certify(lo.solve(PROBLEMS[name]))
+    assert proof.achieved <= high
+    assert low <= proof.bound
+    assert high - low <= 1e-40
+
+
 def optimum(gain, ratio, delta=0.0, subsets=False):
     """Greatest ``sum gain * P`` over the private channels."""
     n, m = gain.shape

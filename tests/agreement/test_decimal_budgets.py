@@ -130,6 +130,16 @@ def test_a_model_file_keeps_its_budget(epsilon: Any, tmp_path: Path) -> None:
     assert (found.nats, found.ratio) == (Budget(epsilon).nats, Budget(epsilon).ratio)
 
 
+@pytest.mark.parametrize("delta", [0.1, 1 / 3, 0.1 + 2.0**-56])
+def test_files_and_the_checker_keep_a_delta_as_the_float(delta: float, tmp_path: Path) -> None:
+    stated = problem(lo.ApproximateLDP(1.0, delta))
+    save_model(stated, tmp_path / "model.toml")
+    assert load_model(tmp_path / "model.toml").privacy.delta == delta
+    lo.certify(lo.solve(stated)).save(tmp_path / "proof.json")
+    written = json.loads((tmp_path / "proof.json").read_text())["statement"]["privacy"]
+    assert Fraction(checker.delta_of(written), checker.S) == Fraction(delta)
+
+
 @pytest.mark.parametrize(("each", "count"), [(0.4, 10), (0.1, 3), (0.7, 7), (0.3, 9), (1.1, 5)])
 def test_decimals_add_up_as_on_paper(each: float, count: int) -> None:
     """Ten questions at 0.4 hold under 4, eleven do not."""
@@ -156,3 +166,13 @@ def test_shares_in_a_survey_file_are_exact(total: str, count: int, tmp_path: Pat
 
     budgets = read_survey(path).budgets.values()
     assert sum((part.nats for part in budgets), Fraction(0)) == Budget(total).lower_nats
+
+
+def test_a_sum_is_compared_beyond_the_digits_of_floats() -> None:
+    """Two questions of log(3) are log(9) = 2.197224577336219382..."""
+    coin = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    below, above = (Fraction(f"2.1972245773362193{digit}") for digit in (8, 9))
+    assert float(below) == float(above)
+    assert lo.Survey({"a": coin, "b": coin}, epsilon=above).epsilon == float(above)
+    with refused("budget"):
+        lo.Survey({"a": coin, "b": coin}, epsilon=below)

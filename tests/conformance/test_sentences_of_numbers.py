@@ -763,7 +763,7 @@ IF_TRUE = "printed under the condition that it states"
 EXACT = "computed for all pairs, and compared with enumeration in the tests of audits"
 NO_CLAIM = "no claim on privacy or accuracy"
 ALWAYS = {
-    "_: the same answers for all choices? chi-square _ with _ degrees of freedom, p-value _; "
+    "_: the same answers for all choices? chi-square _ with _ _ of freedom, p-value _; "
     "the estimate does not depend on it": "docs/theory/choices.md, proposition 5; none is chosen",
     "each person chooses epsilon: _; the budgets above are those of the largest": (
         "of a statement; budgets are divided for the last choice, they ascend"

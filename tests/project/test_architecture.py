@@ -8,6 +8,24 @@ from builders import load_script
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.parametrize(
+    ("independent", "searching"),
+    [
+        ("auditing", {"solving", "solvers", "designing"}),
+        ("certificate", {"solving", "solvers", "designing"}),
+        ("closed_forms", {"solving", "solvers"}),
+    ],
+)
+def test_what_checks_reaches_nothing_that_searches(
+    imports: nx.DiGraph, independent: str, searching: set[str]
+) -> None:
+    """Also not by what it imports."""
+    own = [name for name in imports if name.startswith(f"ldpopt.{independent}.")]
+    assert own
+    reached = set().union(*(nx.descendants(imports, name) for name in own))
+    assert sorted(name for name in reached if set(name.split(".")[1:2]) & searching) == []
+
+
 def test_the_picture_of_the_packages_is_drawn_anew() -> None:
     script = load_script(ROOT / "docs" / "packages.py")
     assert (ROOT / "docs" / "packages.svg").read_text(encoding="utf-8") == script.drawing(), (

@@ -351,3 +351,13 @@ def test_renyi_of_large_orders_and_of_zeros():
         assert compose([coin]).renyi(1) == pytest.approx(0.5 * math.log(3))
         assert compose([[[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]]).renyi(2) < 0.3
         assert compose([[[0.5, 0.5], [0.5, 0.5]]]).renyi(1.5) == 0
+
+
+def test_repeated_reports_are_the_same_however_they_are_listed():
+    coin = response(2, 1.0)
+    whole = compose([(coin, 4)])
+    twice = compose([(coin, 2)])
+    for listed in ([coin] * 4, [(coin, 1), (coin, 3)], [(twice, 2)], [twice, coin, coin]):
+        same = compose(listed)
+        assert same.epsilon(0.0) == whole.epsilon(0.0)
+        assert same.delta(1.5) == whole.delta(1.5)

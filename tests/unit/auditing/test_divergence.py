@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import all_events, cases, coin, hops, nearly_equal_pairs, refused, single_events, star
 from ldpopt.auditing import divergence
-from ldpopt.auditing.audits import Audit, Pairs
+from ldpopt.auditing.audits import Audit, Pairs, verdict_of_ratio
 from ldpopt.auditing.divergence import hockey_stick
 from ldpopt.auditing.exact_matrices import ULPS, exact
 from ldpopt.foundation.budget import Budget, epsilon_above, log_enclosure, round_up
@@ -217,10 +217,11 @@ def test_one_unit_too_much_is_a_violation(epsilon):
     assert (found.verdict, found.witness) == ("violated", (0, 1, (0,)))
 
 
-def test_one_ulp_of_delta_too_little_is_a_violation():
-    channel = [[0.15, 0.85], [0.0, 1.0]]
-    assert lo.audit(channel, lo.ApproximateLDP(0.1, 0.15)).verdict == "certified"
-    assert lo.audit(channel, lo.ApproximateLDP(0.1, math.nextafter(0.15, 0))).verdict == "violated"
+@pytest.mark.parametrize("delta", [0.15, 0.1])  # floats below and above their decimals
+def test_one_ulp_of_delta_too_little_is_a_violation(delta):
+    channel = [[delta, 1 - delta], [0.0, 1.0]]
+    assert lo.audit(channel, lo.ApproximateLDP(0.1, delta)).verdict == "certified"
+    assert lo.audit(channel, lo.ApproximateLDP(0.1, math.nextafter(delta, 0))).verdict == "violated"
 
 
 @pytest.mark.parametrize("dust", [1e-12, 1e-17, 5e-324])
@@ -369,6 +370,21 @@ def test_losses_are_divided_by_distances():
         )
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_events_that_floats_cannot_order_are_compared_exactly(seed):
+    """One row exceeds the third by delta, another by a hair more, in sums of other roundings."""
+    rng = np.random.default_rng(seed)
+    delta = 0.7
+    masses = [Fraction(int(k), 2**66) for k in rng.integers(1, 2**60, 40)]
+    masses.append(Fraction(delta) - sum(masses))
+    more = [masses[k] for k in rng.permutation(41)]
+    more[0] += Fraction(1, 2**68)
+    rows = [[*values, 1 - sum(values)] for values in (masses, more, [Fraction(0)] * 41)]
+    found = lo.audit(np.array(rows, dtype=object), lo.ApproximateLDP("log(2)", delta))
+    assert found.verdict == "violated"
+    assert found.witness[:2] == (1, 2)
+
+
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_epsilon_is_rounded_up_near_a_float(notion):
     with mpmath.workdps(200):
@@ -378,6 +394,7 @@ def test_epsilon_is_rounded_up_near_a_float(notion):
         (1 - Fraction(1, 2**185), 0.5),
     ):
         assert lo.audit(coin(exponential * hair), NOTIONS[notion](1.0)).epsilon == least
+        assert verdict_of_ratio(exponential * hair, Budget(1.0)) == (least, "certified")
 
 
 def test_claims_are_named():

@@ -346,3 +346,15 @@ def test_the_length_is_that_of_the_longest_message() -> None:
     message = {"form": "0" * 64, "words": "0" * 64, "id": "0" * 32, "invitation": "0" * 32}
     text = json.dumps(message | {"reports": reports}, ensure_ascii=False, separators=(",", ":"))
     assert message_bytes(LONG.form()) == len(text.encode())
+
+
+def test_the_longest_message_has_the_longest_choice_and_fields() -> None:
+    """By hand: two digits of a report that one choice alone has, and letters of two bytes."""
+    asked = {"kind": list("abcdef")}
+    form = Survey(asked, choices=[0.5, 1.0, 4.0], fields={"region": ("north", "äöü")}).form()
+    message = dict.fromkeys(("form", "words"), "0" * 64) | dict.fromkeys(
+        ("id", "invitation"), "0" * 32
+    )
+    message |= {"reports": {"kind": "14"}, "choice": "0.5", "fields": {"region": "äöü"}}
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    assert message_bytes(form) == len(text.encode())

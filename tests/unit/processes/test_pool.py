@@ -4,13 +4,14 @@ point."""
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +156,6 @@ def test_a_lost_chunk_is_submitted_again_point_by_point(monkeypatch: pytest.Monk
         """Loses every chunk that has more than one point, or the number 7."""
 
         def submit(self, function: Any, /, task: bytes, points: bytes) -> Any:  # type: ignore[override]
-            import pickle
-
             numbers = pickle.loads(points)
             if len(numbers) == 1 and numbers != [7]:
                 return super().submit(function, task, points)
@@ -226,6 +225,37 @@ def test_a_run_that_is_ended_leaves_its_points_and_no_process(
             assert said.split() == ["True", str(len(kept.finished))]
 
 
+def stopped(done: int, total: int) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_was_finished_at_an_interrupt_is_recorded() -> None:
+    class AtOnce:
+        """Has finished every chunk when it returns."""
+
+        def submit(self, function: Any, /, task: bytes, points: bytes) -> Future[bytes]:
+            given.extend(pickle.loads(points))
+            future: Future[bytes] = Future()
+            future.set_result(function(task, points))
+            return future
+
+    given: list[int] = []
+    found = run(tasks.square, POINTS, RunOptions(executor=AtOnce(), progress=stopped))
+    assert found.interrupted
+    assert found.results == {k: SQUARES[k] for k in given}
+    assert len(given) > 1
+
+
+def test_an_interrupt_does_not_wait_for_points(tmp_path: Path) -> None:
+    def leave(x: float) -> None:
+        time.sleep(x)
+        (tmp_path / f"{x:g}").touch()
+
+    found = run(leave, {0: 0.0, 1: seconds(5)}, RunOptions(jobs=2, progress=stopped))
+    assert (found.interrupted, found.results) == (True, {0: None})
+    assert [path.name for path in tmp_path.iterdir()] == ["0"]
+
+
 def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
@@ -274,6 +304,23 @@ def test_a_checkpoint_goes_on_where_it_was(tmp_path: Path) -> None:
         ).results
         == SQUARES
     )
+
+
+def test_each_point_is_written_at_once_before_it_is_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out"
+    written: list[bytes] = []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda to, text: written.append(text) or write(to, text))
+
+    def look(done: int, total: int) -> None:
+        assert lines(path) == len(written) == 1 + done  # and the header
+
+    run(tasks.square, POINTS, RunOptions(checkpoint=record(path), progress=look))
+    monkeypatch.undo()
+    assert b"".join(written) == path.read_bytes()
+    assert len(written) == 1 + len(POINTS)
 
 
 def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:

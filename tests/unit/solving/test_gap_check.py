@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, Problem, PureLDP, Status, certify, solve
-from ldpopt.solvers import Outcome
+from ldpopt.errors import CertificateError
+from ldpopt.solvers import Outcome, Solver
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.gap_check import check_gap, repair_and_measure
 from ldpopt.solving.methods.method import RawSolution
@@ -69,6 +70,26 @@ def test_without_multipliers_or_a_channel_the_gap_is_unknown():
     assert repair_and_measure(bare, PROBLEM).gap is None
     assert check_gap(repair_and_measure(bare, PROBLEM), 0.0).outcome.status is Status.OPTIMAL
     assert repair_and_measure(answer(None), PROBLEM).repaired is None
+
+
+class Silent(Solver):
+    """Claims that a channel with equal rows is optimal, and gives no multipliers."""
+
+    name = "silent"
+    in_process_nonzeros = np.inf
+
+    def solve(self, program: Any, *, time_limit: Any = None, **options: Any) -> Outcome:
+        point = np.zeros(program.shape[1])
+        point[:9] = 1 / 3
+        return Outcome(Status.OPTIMAL, "told", point)
+
+
+def test_a_solver_without_multipliers_is_believed_and_proves_nothing() -> None:
+    found = solve(PROBLEM, solver=Silent(), form="pairwise")
+    assert found.status is Status.OPTIMAL
+    assert found.value == pytest.approx(1 / 3)
+    with pytest.raises(CertificateError):
+        certify(found)
 
 
 def test_rounding_errors_at_inputs_that_are_never_the_worst_case_do_not_weaken_the_bound():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.method import Task
-from ldpopt.solving.plan import METHODS, Step, plan
+from ldpopt.solving.plan import METHODS, Step, plan, planned
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solve import run_plan
 
@@ -172,6 +173,20 @@ def test_the_channel_of_an_earlier_method_is_kept():
     assert raw.outcome.status is Status.LIMIT
 
 
+class Late(Direct):
+    def solve(self, task, start=None):
+        raise OutOfTimeError("counting")
+
+
+def test_a_method_that_runs_out_of_time_leaves_the_channel_of_an_earlier_one():
+    raw, notes = run(FailingWithAChannel(), Late())
+    assert raw.channel is not None
+    assert raw.outcome.status is Status.LIMIT
+    assert notes[-1] == "direct: the time was over while counting"
+    with pytest.raises(OutOfTimeError):
+        run(Failing(), Late())
+
+
 def test_graphs_are_solved_to_the_requested_gap():
     graph = nx.grid_2d_graph(6, 6)
     problem = lo.Problem(
@@ -217,6 +232,26 @@ def test_a_time_limit_covers_the_whole_call():
     assert answer.value == pytest.approx(1 / 700)
     assert any("whatever the answer" in note for note in answer.notes)
     assert lo.certify(answer).relative_gap == pytest.approx(1 - 1 / 700)
+
+
+def test_the_time_of_the_plan_counts(monkeypatch):
+    module = sys.modules["ldpopt.solving.solve"]
+    limit = seconds(60)
+    left = []
+
+    def slow(*arguments):
+        time.sleep(0.2)
+        return planned(*arguments)
+
+    def observed(steps, task):
+        left.append(task.deadline.left)
+        return run_plan(steps, task)
+
+    monkeypatch.setattr(module, "planned", slow)
+    monkeypatch.setattr(module, "run_plan", observed)
+    answer = lo.solve(of_size(3, lo.PureLDP(1.0)), time_limit=limit)
+    assert answer.status is Status.OPTIMAL
+    assert left[0] <= limit - 0.2
 
 
 def test_an_expired_deadline_raises():

@@ -18,6 +18,7 @@ from ldpopt import (
     PureLDP,
     Status,
     Utility,
+    UtilityOptimizedLDP,
     certify,
     constraints,
     solve,
@@ -222,6 +223,14 @@ def test_the_constant_report_is_the_best_column(sense, choose, trivial, privacy)
     assert float(proof.bound) == pytest.approx(PRIOR @ trivial(TABLE, axis=1))
     assert answer.solver == "constant report"
     assert any("whatever the answer" in note for note in answer.notes)
+
+
+def test_a_report_that_reveals_an_answer_is_no_constant_report():
+    revealing = UtilityOptimizedLDP(1.0, sensitive=[0])
+    answer = ended(Problem(PRIOR, Utility(TABLE), revealing))
+    assert (PRIOR @ TABLE).argmax() != 0  # the best report is one that only its own answer may give
+    assert answer.mechanism.channel.tolist() == [[1.0, 0.0, 0.0]] * 3
+    assert certify(answer).audit.verdict == "certified"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from builders import refused
 from ldpopt import Mechanism, count_folder, privatize_folder
 from ldpopt.errors import LdpoptError, ModelFileError
 
@@ -211,6 +212,11 @@ REFUSED: dict[str, tuple[Callable[[Folder], Any], str, str]] = {  # by code and 
     "a hidden table": (lines(lambda f: f.parquet(".3.parquet")), "hidden-file", ".3.parquet"),
     "a private table": (lines(lambda f: f.parquet("_3.parquet")), "hidden-file", "_3.parquet"),
     "a marker with rows": (lines(lambda f: f.csv("_SUCCESS")), "hidden-file", "_SUCCESS"),
+    "a checksum with rows": (
+        lines(lambda f: f.at(".1.parquet.crc").write_text(f.text())),
+        "hidden-file",
+        ".1.parquet.crc",
+    ),
     "metadata with rows": (lines(lambda f: f.parquet("_metadata")), "hidden-file", "_metadata"),
     "a part of a killed program": (
         lines(lambda f: f.at(".3.csv.x.ldpopt-part").write_text("smokes\nno\n")),
@@ -392,6 +398,14 @@ def swap(path: Path) -> None:
     frame.to_parquet(path)
 
 
+def swap_ids(path: Path) -> None:
+    """The same reports of other people, with the notes and the bytes of before."""
+    table, size = pq.read_table(path), path.stat().st_size
+    ids = table["id"].take(list(range(len(table)))[::-1])
+    pq.write_table(table.set_column(table.column_names.index("id"), "id", ids), path)
+    assert path.stat().st_size == size
+
+
 SOURCES: dict[str, tuple[Callable[[Folder], Any], str]] = {  # what happens to answers afterwards
     "grown": (lambda f: f.parquet("2.parquet", 100), "changed-source"),
     "shrunk": (lambda f: f.parquet("2.parquet", 4), "changed-source"),
@@ -418,6 +432,18 @@ def test_a_source_that_changes_after_its_reports_are_drawn_is_refused(
     assert count_folder(target, QUESTION)["smokes"].n_reports == 20
 
 
+def test_reports_that_are_lost_or_of_another_run_are_not_drawn_again(tmp_path: Path) -> None:
+    folder, target = drawn(tmp_path)
+    other = tmp_path / "other"
+    privatize_folder(folder.path, other, QUESTION, keep=["id"])
+    lost = target / "2.parquet"
+    lost.unlink()
+    for code in ("missing-part", "foreign-file"):
+        with refused(code, ModelFileError):
+            privatize_folder(folder.path, target, QUESTION, keep=["id"])
+        lost.write_bytes((other / "2.parquet").read_bytes())
+
+
 TARGETS: dict[str, tuple[Callable[[Path], Any], str]] = {  # what happens to reports afterwards
     "planted": (
         lambda t: pd.DataFrame({"smokes": ["no"]}).to_parquet(t / "0.parquet"),
@@ -438,6 +464,7 @@ TARGETS: dict[str, tuple[Callable[[Path], Any], str]] = {  # what happens to rep
         "changed-part",
     ),
     "other reports": (lambda t: swap(t / "2.parquet"), "changed-part"),
+    "as many bytes": (lambda t: swap_ids(t / "2.parquet"), "changed-part"),
     "cut": (
         lambda t: (t / "2.parquet").write_bytes((t / "2.parquet").read_bytes()[:-9]),
         "changed-part",

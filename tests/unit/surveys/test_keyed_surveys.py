@@ -12,17 +12,20 @@ KEY = SecretKey(bytes(range(32)))
 
 
 def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_name() -> None:
+    people = 20
+    ids = [f"p{place}" for place in range(3 * people)]
     frame = pd.DataFrame(
-        {"a": ["yes", None, "no"], "b": ["no", "no", "yes"], "id": ["x", "y", "z"]}
+        {"a": ["yes", None, "no"] * people, "b": ["no", "no", "yes"] * people, "id": ids}
     )
     survey = Survey({"a": Question(COIN, "leave_out"), "b": COIN})
     found = survey.privatize(frame, key=KEY, id="id")
-    assert found["a"].isna().tolist() == [False, True, False]
+    said = frame.dropna()
+    assert found["a"].isna().tolist() == [False, True, False] * people
     assert (
-        found["a"].tolist()[::2]
-        == COIN.sample(["yes", "no"], key=KEY, id=["x", "z"], question="a").tolist()
+        found["a"].dropna().tolist()
+        == COIN.sample(said["a"].tolist(), key=KEY, id=said["id"].tolist(), question="a").tolist()
     )
     assert (
         found["b"].tolist()
-        == COIN.sample(["no", "no", "yes"], key=KEY, id=["x", "y", "z"], question="b").tolist()
+        == COIN.sample(frame["b"].tolist(), key=KEY, id=ids, question="b").tolist()
     )
