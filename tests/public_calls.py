@@ -41,6 +41,7 @@ from ldpopt import (
     studies,
 )
 from ldpopt.errors import LdpoptError
+from ldpopt.estimation.tallies import DIALECTS
 from ldpopt.foundation.deadline import NO_LIMIT
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
@@ -385,7 +386,7 @@ GOOD: dict[str, list[Any]] = {
     "draws": [100, 1000],
     "questions": [{"q": COIN}, {"a": 2, "b": 2}, {"a": ["no", "yes"], "b": ["no", "yes"]}],
     "scheme": ["split", "joint", "one_question"],
-    "dialect": ["duckdb", "sqlite", "postgresql", "ansi"],
+    "dialect": list(DIALECTS),
     "rows": [[("yes", None, None, 3, *[None] * 5)], [("no", None, 1, 2, 2, 0.5, 1.0, 1.5, 1.25)]],
     "algorithms": [{"harmony": lambda epsilon: mean.harmony(epsilon, 3)}],
     "data": [sample_of_numbers],

@@ -5,14 +5,13 @@ a `PrivacyCurve`, a proved bound of delta at every epsilon.
 """
 
 from ldpopt.accounting.certificate import CurveCertificate
-from ldpopt.accounting.curve import PrivacyCurve, certificate_of, compose
+from ldpopt.accounting.curve import PrivacyCurve, compose
 from ldpopt.accounting.memoised import permanent
 from ldpopt.accounting.shuffling import shuffled, target
 
 __all__ = [
     "CurveCertificate",
     "PrivacyCurve",
-    "certificate_of",
     "compose",
     "permanent",
     "shuffled",

@@ -290,11 +290,6 @@ def compose(
     return PrivacyCurve(tuple(sources), is_attained, group * inner, answers=answers, levels=levels)
 
 
-def certificate_of(curve: PrivacyCurve, *deltas: float) -> CurveCertificate:
-    """The certificate of a curve at its least epsilons for some deltas."""
-    return curve.prove(*deltas)
-
-
 def _source(channel: Any, pairs: Any) -> Source:
     """What draws the reports; sets of answers and other reports that are not listed are known by
     their ratios.

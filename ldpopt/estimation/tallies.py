@@ -57,7 +57,7 @@ def write_query(
 ) -> str:
     """Write the query that counts the reports of a column; see `ldpopt.counts_query`."""
     require_choice(dialect, DIALECTS, "dialect")
-    if dialect == "ansi":
+    if (exact := EXACT.get(dialect)) is None:
         _require_apart(source)
     name = ".".join(map(_quoted, [table] if isinstance(table, str) else table))
     keys = {"report": column, "channel": source.beside, "of_group": by}
@@ -76,7 +76,6 @@ def write_query(
         chosen |= {"most": f"MAX({bounds})", "total": f"SUM({number})"}
         chosen["squares"] = f"SUM({number} * {number})"
     groups = [chosen[alias] for alias, key in keys.items() if key is not None]
-    exact = EXACT.get(dialect)
     apart = [] if exact is None else [exact.format(key) for key in groups]
     columns = ",\n  ".join(f"{text} AS {alias}" for alias, text in chosen.items())
     return f"SELECT\n  {columns}\nFROM {name} AS r\nGROUP BY {', '.join([*groups, *apart])}"

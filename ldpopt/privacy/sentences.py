@@ -8,10 +8,12 @@ bound follows for all averages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import Names, read_alphabet
 from ldpopt.foundation.sentences import Sentence, Topic, at_most_text
 from ldpopt.privacy.comparisons import Comparisons
@@ -66,6 +68,16 @@ class NotionFacts:
     def budget(self) -> str:
         """The factor of the notion's budget."""
         return at_most_text(self.privacy.epsilon.enclosure()[1])
+
+    @property
+    def bounds(self) -> str:
+        """The factor and the addition of each point of a curve."""
+        return bounds_text(self.privacy.points)
+
+    @property
+    def name(self) -> str:
+        """The class of the notion."""
+        return type(self.privacy).__name__
 
     @cached_property
     def compares_all_pairs(self) -> bool:
@@ -225,9 +237,25 @@ PART = Topic(
             "One report changes the odds between any two answers by a factor of at most "
             "{facts.budget}.",
         ),
+        Sentence(
+            "curve",
+            lambda facts: facts.kind == "curve",
+            "For any set of reports: its probability for one answer is at most {facts.bounds}.",
+        ),
+        Sentence(
+            "gaussian",
+            lambda facts: facts.kind == "gaussian",
+            "Two answers are as hard to tell apart by one report as two normal distributions whose "
+            "means are {facts.privacy.mu} standard deviations apart.",
+        ),
+        Sentence(
+            "definition",
+            lambda facts: True,
+            "One report tells no more than the definition of {facts.name} allows.",
+        ),
     ),
 )
-"""What a notion that compares pairs of answers promises, where it is one of several."""
+"""What any other notion promises, where it is one of several."""
 
 IMPOSSIBLE = Topic(
     "impossible answers",
@@ -257,6 +285,15 @@ CHAIN = Topic(
 """A pair of answers that two others protect more than its own budget does."""
 
 TOPICS = (PROMISE, DEPENDS, PART, IMPOSSIBLE, CHAIN)
+
+
+def bounds_text(points: Sequence[tuple[Budget, float]]) -> str:
+    """The factor and the addition of each point of a curve, rounded up."""
+    return ", and at most ".join(
+        f"{at_most_text(epsilon.enclosure()[1])} times its probability for any other answer, "
+        f"plus {delta!r}"
+        for epsilon, delta in points
+    )
 
 
 def as_note(sentence: str) -> str:

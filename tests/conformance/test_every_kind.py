@@ -9,6 +9,7 @@ import ldpopt_check
 from builders import run_cli, thorough_or
 from ldpopt.plotting.report import report
 from ldpopt.privacy.notion import KINDS, ConeNotion
+from ldpopt.privacy.sentences import PART, PROMISE, NotionFacts
 from ldpopt.testing import check_notion
 
 LABELS = ("a", "b", "c", "d")
@@ -29,7 +30,7 @@ def test_it_passes_all_checks(kind, monkeypatch):
 
 @EVERY_KIND
 def test_the_independent_checker_agrees(kind, tmp_path):
-    what = "its keys and ties to KEYS and TIES_OF"
+    what = "its keys to KEYS, and its ties to TIES_OF or its class of curves to OF_CURVES"
     if issubclass(KINDS[kind], ConeNotion):
         what = "its keys and comparisons to AVERAGED and COMPARED"
     assert kind in ldpopt_check.KEYS, (
@@ -50,6 +51,16 @@ def test_the_report_describes_its_risk(kind):
     )
     assert KINDS[kind].__name__ not in text, (
         f"page.html.j2 has no words for the kind {kind!r}: add a line to its table of kinds"
+    )
+
+
+@EVERY_KIND
+def test_it_has_a_sentence_of_its_own_where_it_is_one_of_several(kind):
+    facts = NotionFacts(KINDS[kind].example(1.0, LABELS), LABELS)
+    sentence = PROMISE.chosen(facts) or PART.chosen(facts)
+    assert sentence.name != "definition", (
+        f"ldpopt/privacy/sentences.py has no sentence on the kind {kind!r}: add one to PART, or of "
+        "a cone to PROMISE"
     )
 
 

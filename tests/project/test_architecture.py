@@ -87,4 +87,6 @@ def test_every_package_is_in_one_box_on_the_side_of_its_kind() -> None:
             for name, row in ledger.items()
             if row["kind"] == kind and "/" not in name and name != "ldpopt_check.py"
         }
-        assert sorted(drawn) == sorted(rows)
+        assert sorted(drawn) == sorted(rows), (
+            f"docs/packages.py does not draw each {kind} once: {sorted(rows ^ set(drawn))}"
+        )

@@ -17,6 +17,7 @@ from ldpopt.privacy.notion import KINDS
 from ldpopt.problem.modelfile.schema import FORMS, kinds_of
 from ldpopt.problem.utility import NAMED
 from ldpopt.solving.plan import METHODS
+from ldpopt.studies.experiment import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
 LISTS = ("models", "examples", "solvers")
@@ -74,3 +75,9 @@ def test_what_is_registered_is_documented(thing: str, page: str, words: str) -> 
     assert found, (
         f"{thing} is missing in {page}: no {words!r} (docs/extending.md has the checklist)"
     )
+
+
+def test_an_experiment_takes_every_mean_protocol() -> None:
+    names = {protocol.__name__ for protocol in NumberProtocol.PUBLISHED}
+    missing = names - set(PROTOCOLS)
+    assert not missing, f"PROTOCOLS of ldpopt/studies/experiment.py has no {missing}"

@@ -18,19 +18,7 @@ LISTED = [
     )
 ]
 MODULES = (
-    *(
-        "closed_forms",
-        "frequencies",
-        "hypotheses",
-        "layers",
-        "mean",
-        "neighbors",
-        "noise",
-        "plotting",
-        "simplex",
-        "solvers",
-        "stages",
-    ),
+    *(name for name in ldpopt.__all__ if hasattr(getattr(ldpopt, name), "__all__")),
     "studies.literature",
 )
 """Public modules with a list `__all__`."""

@@ -517,9 +517,9 @@ TARGETS: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]
     ),
     "neighbors.histograms": (lambda _, *a: neighbors.histograms(*a), (maybe(sizes), maybe(sizes))),
 }
-for _name in ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave"):
-    TARGETS[f"mean.{_name}"] = (
-        lambda _, *a, name=_name: mean_of(getattr(mean, name), *a),
+for _protocol in mean.NumberProtocol.PUBLISHED:
+    TARGETS[f"mean.{_protocol.__name__}"] = (
+        lambda _, *a, protocol=_protocol: mean_of(protocol, *a),
         (epsilons, lists, maybe(st.just(0.9))),
     )
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.foundation.normal import normal_cdf, probit
-from ldpopt.foundation.sentences import Sentence, Topic, above_text, at_most_text
+from ldpopt.foundation.sentences import Sentence, Topic, above_text
 from ldpopt.privacy import GaussianLDP
+from ldpopt.privacy.sentences import bounds_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,7 @@ class PrivacyFacts:
     @property
     def bounds(self) -> str:
         """The factor and the addition of each point of a curve, rounded up."""
-        return ", and at most ".join(
-            f"{at_most_text(epsilon.enclosure()[1])} times its probability for any other answer, "
-            f"plus {delta!r}"
-            for epsilon, delta in self.privacy.points
-        )
+        return bounds_text(self.privacy.points)
 
     @property
     def power(self) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ldpopt.accounting import compose
 from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import require_kind, short_repr, whole_number
 from ldpopt.foundation.sentences import at_most_text
@@ -201,7 +202,7 @@ def at_most(privacy: Any, distance: float, factor: float = math.inf) -> str:
     nats = float(privacy.epsilon) * distance
     if nats > MAX_NATS:
         return f"10^{math.floor(nats / math.log(10)) + 1}"
-    of_budget = privacy.epsilon.enclosure(Fraction(distance))[1]
+    of_budget = Budget(privacy.epsilon).enclosure(Fraction(distance))[1]
     # the exponential of an audited epsilon is rounded
     of_audit = Fraction(factor) * (1 + FLOAT_ERROR) if factor < math.inf else of_budget
     return at_most_text(max(min(of_budget, of_audit), Fraction(1)))

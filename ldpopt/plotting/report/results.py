@@ -96,7 +96,7 @@ def budget_text(privacy: Any) -> str:
 def solve_at(problem: Problem | DesignProblem, multiple: float, time_limit: float | None) -> Result:
     """Solve a problem for a multiple of its budget."""
     if multiple != 1:
-        budget = Budget(problem.privacy.epsilon.lower_nats * decimal_of(multiple))
+        budget = Budget(Budget(problem.privacy.epsilon).lower_nats * decimal_of(multiple))
         problem = replace(problem, privacy=with_epsilon(problem.privacy, budget))
     return (
         _solve(problem, time_limit)

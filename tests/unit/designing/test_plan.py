@@ -167,7 +167,9 @@ def test_column_generation_follows_a_relaxation_that_ends_above_the_gap():
 
 
 def test_every_method_has_a_problem():
-    assert list(CASES) == [method.name for method in METHODS]
+    assert list(CASES) == [method.name for method in METHODS], (
+        "CASES needs a problem of each method, in the order of METHODS of designing/plan.py"
+    )
 
 
 @pytest.mark.parametrize(

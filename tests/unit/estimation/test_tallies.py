@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, refused
 from ldpopt.errors import StatementError
+from ldpopt.estimation import tallies
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -199,6 +200,13 @@ def test_raw_answers_that_were_counted_in_sql_do_not_fit():
     rows = [("yes", None, None, 9000, *UNUSED), ("no", None, None, 100, *UNUSED)]
     with refused("fit"):
         lo.estimate_frequencies(COIN, lo.Counts.of_rows(COIN, rows))
+
+
+def test_a_dialect_without_exact_texts_joins_no_reports(monkeypatch):
+    mechanism = lo.Mechanism([[0.5, 0.5]], outputs=["a", "A"])
+    monkeypatch.delitem(tallies.EXACT, "duckdb")
+    with refused("collation"):
+        lo.counts_query(mechanism, "t", "q", dialect="duckdb")
 
 
 def test_other_engines_get_a_query_only_if_no_collation_can_join_reports():

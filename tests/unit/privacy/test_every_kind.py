@@ -102,7 +102,7 @@ def test_wrong_keys_are_named_with_their_line(kind, tmp_path):
     default = (*WRONG_EPSILON, ("epsilon = 1.0\n", "", "the key privacy.epsilon is missing"))
     of_kind = (f'kind = "{kind}"', f'kind = "{kind}s"', f"did you mean '{kind}'")
     for old, new, words in (*WRONG.get(kind, default), of_kind):
-        assert old in text
+        assert old in text, f"WRONG has nothing that fits the file of the kind {kind!r}: add a row"
         path.write_text(text.replace(old, new))
         with pytest.raises(ModelFileError) as caught:
             lo.load_model(path)

@@ -3,9 +3,7 @@ twice."""
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import lzma
 import os
 import zipfile
 from collections.abc import Callable
@@ -18,6 +16,7 @@ import pytest
 from builders import refused
 from ldpopt import Mechanism, count_folder, privatize_folder
 from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.tables.packed import OPENERS
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -89,6 +88,11 @@ def spark(folder: Folder) -> None:
     pq.write_metadata(table.schema, folder.at("_common_metadata"))
 
 
+def packed(path: Path, text: str, opener: Any) -> None:
+    with opener(path, "wb") as file:
+        file.write(text.encode())
+
+
 def gzipped_twice(path: Path, text: str) -> None:
     """A file of gzip that was appended to."""
     path.write_bytes(gzip.compress(text[:30].encode()) + gzip.compress(text[30:].encode()))
@@ -129,16 +133,15 @@ READ: dict[str, Callable[[Folder], Any]] = {  # every row is read
     "CSV in capitals": lines(lambda folder: folder.csv("3.CSV")),
     "a text file": lines(lambda folder: folder.csv("3.txt")),
     "CSV files only": lambda folder: (folder.csv("a.csv"), folder.csv("b.csv", 4)),
-    "gzip": lines(
-        lambda folder: folder.at("3.csv.gz").write_bytes(gzip.compress(folder.text().encode()))
-    ),
+    **{
+        f"packed as {ending}": lines(
+            lambda folder, ending=ending, opener=opener: packed(
+                folder.at(f"3.csv{ending}"), folder.text(), opener
+            )
+        )
+        for ending, opener in OPENERS.items()
+    },
     "gzip of two parts": lines(lambda folder: gzipped_twice(folder.at("3.csv.gz"), folder.text())),
-    "bz2": lines(
-        lambda folder: folder.at("3.csv.bz2").write_bytes(bz2.compress(folder.text().encode()))
-    ),
-    "xz": lines(
-        lambda folder: folder.at("3.csv.xz").write_bytes(lzma.compress(folder.text().encode()))
-    ),
     "zip": lines(lambda folder: folder.zip("3.zip", "answers.csv")),
     "zip of a folder": lines(lambda folder: folder.zip("3.csv.zip", "inside/answers.csv")),
     "Excel": lines(lambda folder: folder.answers().to_excel(folder.at("3.xlsx"), index=False)),

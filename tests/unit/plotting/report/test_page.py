@@ -26,6 +26,7 @@ from ldpopt.plotting.report.results import Result, with_precision
 from ldpopt.plotting.report.words import number_in_words
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.surveys.form import form_digest
+from plug_in_notions import Halved
 
 VOID = {"meta", "input", "path", "rect"}
 
@@ -136,6 +137,11 @@ class OneAnswer(lo.OneSided):
 
     def __init__(self, epsilon: float | str, sensitive: Any = ("a",)) -> None:
         super().__init__(epsilon, sensitive)
+
+
+def test_the_budget_of_a_notion_of_ones_own_may_be_a_float() -> None:
+    text = report(lo.Problem([0.5, 0.5], "identity", Halved(1.0)))
+    assert "epsilon = 1" in text
 
 
 def test_nothing_is_promised_for_a_notion_that_the_page_does_not_know() -> None:

@@ -110,20 +110,23 @@ def test_numeric_labels_give_the_distance(write, privacy):
     assert load_model(write(text)).privacy.distance[0].tolist() == [0, 2, 7]
 
 
-LOSSES = {"absolute_error": [[0, 1, 2], [3, 2, 1]], "squared_error": [[0, 1, 4], [9, 4, 1]]}
-"""Losses between the numbers 0, 3 of the answers and 0, 1, 2 of the reports."""
+UTILITIES = {
+    "absolute_error": ("loss", [[0, 1, 2], [3, 2, 1]]),
+    "squared_error": ("loss", [[0, 1, 4], [9, 4, 1]]),
+}
+"""Gains or losses between the numbers 0, 3 of the answers and 0, 1, 2 of the reports."""
 
 
 @pytest.mark.parametrize("kind", [name for name in NAMED if name != "identity"])
 def test_utilities_with_numbers_of_their_own(survey, write, kind):
-    assert kind in LOSSES, f"LOSSES has no table of {kind!r}"
+    assert kind in UTILITIES, f"UTILITIES has no sense and table of {kind!r}"
+    sense, table = UTILITIES[kind]
     text = survey.replace(
         'kind = "identity"', f'kind = "{kind}"\nvalues = [0, 3]\noutputs = [0, 1, 2]'
     ).replace('"yes"]', '"yes"]\noutputs = ["low", "mid", "high"]')
     problem = load_model(write(text))
-    assert problem.utility.matrix.tolist() == LOSSES[kind]
-    assert problem.utility.sense == "loss"
-    assert named(kind, (0, 3), (0, 1, 2)).matrix.tolist() == LOSSES[kind]
+    for utility in (problem.utility, named(kind, (0, 3), (0, 1, 2))):
+        assert (utility.sense, utility.matrix.tolist()) == (sense, table)
 
 
 def test_windows_text_is_read(survey, write, same, tmp_path):

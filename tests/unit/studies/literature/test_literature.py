@@ -296,11 +296,23 @@ def test_comparison_has_the_optimum_first_and_says_what_does_not_apply():
     assert "planar Laplace" in repr(found)
     assert "<table" in found._repr_html_()
     event = lo.compare(lo.Problem([0.2, 0.8], "identity", lo.ApproximateLDP(1.0, 0.1)))
-    assert not event.literature
-    others = [row for row in event.rows if row.kind == "literature"]
-    assert others
-    assert not any(row.applies for row in others)
+    others = {row.name: row for row in event.rows if row.kind == "literature"}
+    assert not any(others[name].applies for name in ("exponential", "planar Laplace"))
+    assert {row.name for row in event.literature} == {
+        name for name, row in others.items() if row.applies
+    }
     assert "ApproximateLDP" in repr(event)
+
+
+def test_every_mechanism_of_the_comparison_is_public_under_its_name() -> None:
+    rows = lo.compare(lo.Problem([0.2, 0.8], "identity", lo.PureLDP(1.0))).rows
+    names = {
+        row.name.removesuffix(", remapped").lower().replace(" ", "_")
+        for row in rows
+        if row.kind == "literature"
+    }
+    missing = names - set(literature.__all__)
+    assert not missing, f"ldpopt/studies/literature/__init__.py has no {missing}"
 
 
 def test_comparison_of_gains_worst_cases_and_other_outputs():
