@@ -35,7 +35,7 @@ from ldpopt.estimation.reports import (
 from ldpopt.estimation.tallies import Tallies
 from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import replacing, strict_object
-from ldpopt.foundation.labels import plain_label
+from ldpopt.foundation.labels import is_hashable, plain_label
 from ldpopt.foundation.numbers import (
     Float,
     Int,
@@ -658,7 +658,7 @@ def counts_by(
     by: str | None = None,
 ) -> dict[Hashable, Counts]:
     """Count the reports in a column of a dataframe or a file, by the groups of another column."""
-    if not isinstance(column, Hashable):
+    if not is_hashable(column):
         raise StatementError(
             f"{short_repr(column)} is not the name of a column",
             code="named-column",

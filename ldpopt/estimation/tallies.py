@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.estimation.channel_counts import PairReader
 from ldpopt.foundation import optional
-from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.foundation.labels import is_hashable, nearest, text_of
 from ldpopt.foundation.numbers import Float, require_choice, require_text, short_repr
 from ldpopt.tables.coding import LEAVE_OUT_REPORTS, TREATMENTS, Missing, is_missing
 from ldpopt.tables.frames import as_frame, as_lazy
@@ -317,7 +317,7 @@ def _weights(sizes: list[int], weighted: list[Any], *numbers: list[Any]) -> tupl
 
 def _name(value: Any) -> Hashable:
     """The name of a group, as in a table: a whole number has no point."""
-    if not isinstance(value, Hashable):
+    if not is_hashable(value):
         raise StatementError(
             f"a {type(value).__name__} is no name of a group",
             code="group",

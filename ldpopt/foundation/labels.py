@@ -21,6 +21,17 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII
 MIN_SIMILARITY = 0.65
 
 
+def is_hashable(value: Any) -> bool:
+    """Whether a value has a hash; a tuple, or an object of another kind, may have parts without
+    one.
+    """
+    try:
+        hash(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def check_labels(
     labels: Sequence[Hashable] | None,
     size: int | None,
@@ -103,15 +114,13 @@ def _require_labels(labels: Any, kind: str, error: Refusal, where: str) -> None:
         if type(label) in (int, str):
             continue
         name = f"the {kind} label {short_repr(label)} at {position}"
-        try:
-            hash(label)
-        except (TypeError, ValueError):
+        if not is_hashable(label):
             raise error(
                 f"{name} is not hashable",
                 code="unhashable-label",
                 where=where,
                 do="use texts, numbers or tuples of them",
-            ) from None
+            )
         if not _equals_itself(label):
             raise error(
                 f"{name} is not equal to itself, as nan",

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts
-from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.labels import is_hashable, nearest
 from ldpopt.foundation.numbers import short_repr
 
 ROUNDING = 1e-12  # a boundary is moved outward by so much for each report that was added up
@@ -131,7 +131,7 @@ class SequentialTest(HasFacts):
 
     def _log_ratio(self, report: Any, place: int) -> float:
         """The log ratio of a report."""
-        known = self.log_ratios.get(report) if isinstance(report, Hashable) else None
+        known = self.log_ratios.get(report) if is_hashable(report) else None
         if known is None:
             raise StatementError(
                 f"the mechanism has no such report {short_repr(report)}",

@@ -116,7 +116,8 @@ class Question:
         object.__setattr__(self, "repeat", truth(self.repeat, "repeat"))
         if isinstance(self.source, (list, tuple, range)):
             object.__setattr__(self, "source", Workload.frequencies(self.source))
-        is_drawn = hasattr(self.source, "randomizer") and not isinstance(self.source, type)
+        # a certificate has a randomizer too, but one that writes no reports in a column
+        is_drawn = hasattr(getattr(self.source, "randomizer", None), "codec")
         if not isinstance(self.source, Workload) and not is_drawn:
             raise StatementError(
                 f"a {type(self.source).__name__} cannot draw reports",

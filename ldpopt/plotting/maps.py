@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import is_hashable
 from ldpopt.foundation.numbers import Float, require_choice, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
@@ -136,7 +137,7 @@ def _draw_lines(
     """Draw lines from one place to its reports, and a ring around it."""
     from matplotlib.collections import LineCollection
 
-    if not isinstance(origin, Hashable) or origin not in mechanism.inputs:
+    if not is_hashable(origin) or origin not in mechanism.inputs:
         raise StatementError(
             f"the origin {short_repr(origin)} is not an input",
             code="origin",

@@ -27,13 +27,23 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from math import frexp, inf, lcm
+from numbers import Integral, Rational
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, round_down
-from ldpopt.foundation.numbers import Float, Int, positions, require_memory, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    Int,
+    any_array,
+    listed_items,
+    positions,
+    require_kind,
+    require_memory,
+    whole_number,
+)
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.ties import Ties
 
@@ -84,6 +94,10 @@ class Comparisons:
         inside.
         """
         object.__setattr__(self, "n", whole_number(self.n, "n"))
+        self._read("over", Mapping)
+        self._read("under", Mapping)
+        self._read("budget", Budget)
+        self._read("multiple", Rational)
         count = len(self.over)
         if not self.multiple:
             object.__setattr__(self, "multiple", (Fraction(1),) * count)
@@ -98,17 +112,27 @@ class Comparisons:
                     code="zero-epsilon",
                     do="merge the answers that reports must not tell apart, or give epsilon > 0",
                 )
-        object.__setattr__(
-            self, "units", tuple(positions(list(self.units), "units", None, self.n).tolist())
-        )
+        units = listed_items(self.units, "units")
+        object.__setattr__(self, "units", tuple(positions(units, "units", None, self.n).tolist()))
         if self.owner is not None:
-            owner = np.asarray(self.owner, np.int64)
-            if owner.ndim != 1 or not ((owner >= NOBODY) & (owner < self.n)).all():
+            owner = any_array(self.owner, "owner")
+            is_whole_vector = owner.ndim == 1 and (owner.dtype.kind in "iu" or not owner.size)
+            if not is_whole_vector or not ((owner >= NOBODY) & (owner < self.n)).all():
                 raise _unfit("an owner is not one of the inputs", "owner")
-            object.__setattr__(self, "owner", owner)
+            object.__setattr__(self, "owner", owner.astype(np.int64))
+
+    def _read(self, name: str, kind: type) -> None:
+        """Read a field as a tuple of objects of one kind."""
+        parts = tuple(listed_items(getattr(self, name), name))
+        for part in {type(part): part for part in parts}.values():
+            require_kind(part, kind, f"{name} of Comparisons")
+        object.__setattr__(self, name, parts)
 
     def _check_average(self, average: Average) -> None:
         """Refuse an average of other inputs, or whose weights are not positive with the sum 1."""
+        for x, weight in average.items():
+            require_kind(x, Integral, "an average")
+            require_kind(weight, Rational, "the weight of an average")
         if any(not 0 <= x < self.n for x in average):
             raise _unfit(f"an average names an input beyond 0, ..., {self.n - 1}", "average-input")
         if sum(average.values()) != 1 or min(average.values()) <= 0:
@@ -117,6 +141,7 @@ class Comparisons:
     @classmethod
     def of_ties(cls, ties: Ties) -> Comparisons | None:
         """Each tied pair as a comparison of two entries; None if the ties have a delta."""
+        require_kind(ties, Ties, "Comparisons.of_ties()")
         if ties.delta or ties.is_shared:
             return None
         first, second = ties.pairs()

@@ -14,7 +14,7 @@ from ldpopt.errors import LdpoptError, MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import positions_of, take_labels
-from ldpopt.foundation.labels import Names, check_labels, nearest, read_alphabet
+from ldpopt.foundation.labels import Names, check_labels, is_hashable, nearest, read_alphabet
 from ldpopt.foundation.numbers import Float, require_memory, shaped_array, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.comparisons import Comparisons
@@ -454,11 +454,7 @@ def _with_tuples(value: Any, tuples: set[Any]) -> Any:
     if not tuples or not isinstance(value, list):
         return value
     parts = [_with_tuples(part, tuples) for part in value]
-    return (
-        tuple(parts)
-        if all(isinstance(part, Hashable) for part in parts) and tuple(parts) in tuples
-        else parts
-    )
+    return tuple(parts) if all(map(is_hashable, parts)) and tuple(parts) in tuples else parts
 
 
 def require_notion(privacy: Any) -> None:

@@ -208,7 +208,6 @@ def test_what_does_not_fit_is_refused(call):
 
 MANY = {
     "10 000": lambda: compose([(response(10, 0.5), 10_000)]),
-    "100 000": lambda: compose([(response(10, 0.5), 100_000)]),
     "a million": lambda: compose([(response(10, 0.5), 1_000_000)]),
     "two kinds": lambda: compose([(response(2, 0.3), 4000), (response(7, 0.45), 3000)]),
     "off a lattice": lambda: compose([(random_channel(4, 2, 4), 400)], pairs=[(0, 1)]),

@@ -10,7 +10,7 @@ from builders import thorough_or
 from ldpopt import DesignLimits, PureLDP, Workload, design
 from ldpopt.designing import column_generation
 
-N = thorough_or(21, 40)
+N = thorough_or(21, 30)
 """Answers: more than can be listed."""
 
 

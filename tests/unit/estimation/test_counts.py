@@ -269,3 +269,13 @@ def test_reports_without_a_form_in_tables_are_refused():
         Counts.of(UnaryEncoding(LABELS, 1.0), pd.DataFrame({"a": [1]}), column="a")
     with refused("randomizer"):
         Counts.of(3, ["a"])
+
+
+def test_a_column_has_a_name_with_a_hash(tmp_path):
+    """Also of its parts: a tuple has a hash only if all of them have one."""
+    protocol = UnaryEncoding(LABELS, 1.0)
+    (tmp_path / "r.csv").write_text("a\n1\n")
+    for column in ([], ("a", [])):
+        for table in (pd.DataFrame({"a": [1]}), tmp_path / "r.csv"):
+            with refused("named-column"):
+                Counts.of(protocol, table, column=column)

@@ -259,7 +259,7 @@ def test_left_inverses_are_inverses(n, more, seed):
 
 
 def test_large_channels_of_small_rank():
-    size = thorough_or(500, 3000)
+    size = thorough_or(500, 1500)
     constant = Mechanism(np.full((size, 4), 0.25))
     with refused("rank") as error:
         estimate_frequencies(constant, {0: 1})

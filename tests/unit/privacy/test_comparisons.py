@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -136,3 +137,25 @@ def test_averages_are_columns_where_that_is_smaller():
     assert "averages" in answer.solver
     assert answer.value == pytest.approx(values[0], abs=1e-9)
     assert lo.certify(answer).relative_gap < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("parts", "code"),
+    [
+        ((2, None, ({1: Fraction(1)},), (Budget(1),)), "list"),
+        ((2, ({0: Fraction(1)},), (3,), (Budget(1),)), "type"),
+        ((2, ({0: Fraction(1)},), ({1: Fraction(1)},), (1.0,)), "type"),
+        ((2, ({0: Fraction(1)},), ({1: Fraction(1)},), (Budget(1),), (0.5,)), "type"),
+        ((2, ({"a": Fraction(1)},), ({1: Fraction(1)},), (Budget(1),)), "type"),
+        ((2, ({0: 1.0},), ({1: Fraction(1)},), (Budget(1),)), "type"),
+        ((2, ({0: Fraction(1)},), ({1: Fraction(1)},), (Budget(1),), (), (), "ab"), "owner"),
+    ],
+)
+def test_parts_of_another_kind_are_refused(parts: tuple[Any, ...], code: str) -> None:
+    with refused(code):
+        Comparisons(*parts)
+
+
+def test_comparisons_of_what_is_no_ties_are_refused() -> None:
+    with refused("type"):
+        Comparisons.of_ties(np.ones(3))

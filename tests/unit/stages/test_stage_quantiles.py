@@ -64,8 +64,8 @@ def _each_design_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "gain", "surveys", "pilots"),
     [
-        ("smooth", 2.1, 600, 600),
-        ("exponential", 2.3, 600, 600),
+        ("smooth", 2.1, 400, 400),
+        ("exponential", 2.3, 400, 400),
         pytest.param("uniform", 0.8, 200, 25, marks=pytest.mark.long),
         ("humps", 0.8, 200, 25),
         pytest.param("steps", 1.2, 200, 200, marks=pytest.mark.long),
