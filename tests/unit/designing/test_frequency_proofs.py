@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+from builders import refused
 from ldpopt import PureLDP, Workload
 from ldpopt.certificate.frequency_certificate import (
     FrequencyCertificate,
 )
 from ldpopt.errors import LdpoptError
+from ldpopt.mechanism.questions import Question
 
 
 def test_a_certificate_is_saved_and_checked_again(tmp_path):
@@ -50,3 +52,11 @@ def test_multipliers_for_another_number_of_answers_prove_nothing():
     proof = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)).certificate
     assert proof.recheck() == ()
     assert replace(proof, multipliers=replace(proof.multipliers, sizes=(29,))).recheck() != ()
+
+
+def test_a_certificate_draws_no_reports_of_a_column():
+    """Its randomizer has no answers by name."""
+    best = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0))
+    assert len(Question(best).inputs) == 30
+    with refused("randomizer"):
+        Question(best.certificate)

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ldpopt as lo
 from builders import cases, refused
 from ldpopt import Mechanism
 from ldpopt.errors import ModelFileError, StatementError
@@ -217,11 +216,3 @@ def test_no_two_columns_share_draws():
     found = COIN.privatize(table, ["a", "b"], rng=3)
     agreement = (found["a"] == found["b"]).mean()
     assert abs(agreement - (0.75**2 + 0.25**2)) < 5 * 0.5 / np.sqrt(4000)
-
-
-def test_a_certificate_draws_no_reports_of_a_column() -> None:
-    """Its randomizer has no answers by name."""
-    best = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0))
-    assert len(Question(best).inputs) == 30
-    with refused("randomizer"):
-        Question(best.certificate)
