@@ -44,7 +44,14 @@ sys.argv[1:] = words
 exec(first, {})
 from ldpopt.cli import main
 
-main()
+code = 0
+try:
+    main()
+except SystemExit as ended:
+    code = ended.code or 0
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)  # a signal that comes now would meet the end of a test's process, not of the command
 """
 
 

@@ -343,11 +343,15 @@ def serve(
     settings |= {"limit_concurrency": 2 * most, "backlog": max(1, most // 2)}
     settings |= {"timeout_graceful_shutdown": LAST, "timeout_keep_alive": int(SECONDS)}
     settings |= {"http": bounded_protocol(most)}
-    with listen(host, port) as listener, _signals(collector), _counted_logs(collector.answers):
+    server = optional.uvicorn.Server(optional.uvicorn.Config(collector.app(), **settings))
+    with (
+        listen(host, port) as listener,
+        _signals(collector, server),
+        _counted_logs(collector.answers),
+    ):
         with suppress(KeyboardInterrupt):
             started(address_of(listener, host))
-            config = optional.uvicorn.Config(collector.app(), **settings)
-            optional.uvicorn.Server(config).run(sockets=[listener])
+            server.run(sockets=[listener])
         _finish(store)
     return collector.answers
 
@@ -359,25 +363,29 @@ def tell(line: str) -> None:
 
 
 @contextmanager
-def _signals(collector: Collector) -> Iterator[None]:
+def _signals(collector: Collector, server: Any) -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the server as Ctrl-C does, and SIGUSR1 write the counts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # uvicorn handles SIGINT and SIGTERM, and raises them again after its end
 
     def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+        # uvicorn handles SIGINT and SIGTERM, and raises them again while its loop still runs: an
+        # exception there could end the process before the order of arrival is removed
+        if not server.should_exit:
+            raise KeyboardInterrupt
 
     handlers: dict[str, Any] = {
+        "SIGINT": interrupt,
         "SIGTERM": interrupt,
         "SIGHUP": lambda *_: signal.raise_signal(signal.SIGTERM),
         "SIGUSR1": lambda *_: collector.say_counts(),
     }
     known = {name: getattr(signal, name) for name in SIGNALS if hasattr(signal, name)}
     before = {name: signal.getsignal(number) for name, number in known.items()}
-    if before.get("SIGHUP") is signal.SIG_IGN:  # nohup
-        del handlers["SIGHUP"]
+    for name in ("SIGHUP", "SIGINT"):  # nohup, and jobs in the background
+        if before.get(name) is signal.SIG_IGN:
+            del handlers[name]
     try:
         for name in handlers.keys() & known.keys():
             signal.signal(known[name], handlers[name])

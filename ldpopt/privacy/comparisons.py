@@ -78,7 +78,8 @@ class Comparisons:
     Raises
     ------
     StatementError
-        If an average has other weights, a budget is 0, or the parts do not fit together.
+        If an average has other weights, a budget is 0, a part is of another kind, or the parts do
+        not fit together.
     """
 
     n: int
@@ -130,9 +131,10 @@ class Comparisons:
 
     def _check_average(self, average: Average) -> None:
         """Refuse an average of other inputs, or whose weights are not positive with the sum 1."""
-        for x, weight in average.items():
-            require_kind(x, Integral, "an average")
-            require_kind(weight, Rational, "the weight of an average")
+        if not all(isinstance(x, Integral) for x in average):
+            raise _unfit("an average names an input that is not a whole number", "type")
+        if not all(isinstance(weight, Rational) for weight in average.values()):
+            raise _unfit("a weight of an average is not a rational number", "type")
         if any(not 0 <= x < self.n for x in average):
             raise _unfit(f"an average names an input beyond 0, ..., {self.n - 1}", "average-input")
         if sum(average.values()) != 1 or min(average.values()) <= 0:
